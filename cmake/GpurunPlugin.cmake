@@ -1,0 +1,47 @@
+# gpurun_add_plugin(name): builds plugins/name/name.so from every .c and, with CUDA, .cu file of the
+# directory, and the unit tests in its tests/. Of gpurun it sees core/include and nothing else.
+#
+# A file that needs relocatable device code (dynamic parallelism) would be named in an argument
+# `RDC file...` here, become a library of its own with CUDA_SEPARABLE_COMPILATION, and be linked below.
+function(gpurun_add_plugin name)
+    set(directory ${CMAKE_CURRENT_SOURCE_DIR})
+    file(GLOB sources CONFIGURE_DEPENDS *.c)
+    if(GPURUN_HAVE_CUDA)
+        file(GLOB kernels CONFIGURE_DEPENDS *.cu)
+    endif()
+
+    # Objects first, so that the plugin's own tests can link them.
+    add_library(${name}_objects OBJECT ${sources} ${kernels})
+    target_include_directories(${name}_objects PUBLIC ${directory})
+    target_link_libraries(${name}_objects PUBLIC gpurun_plugin_api gpurun_flags gpurun_cuda
+                          OpenMP::OpenMP_C m)
+
+    add_library(${name} MODULE)
+    target_link_libraries(${name} PRIVATE ${name}_objects)
+    gpurun_as_plugin(${name} ${name} ${PROJECT_BINARY_DIR}/plugins)
+    install(TARGETS ${name} LIBRARY DESTINATION lib/gpurun/plugins/${name})
+
+    add_dependencies(programs ${name})
+    set_property(GLOBAL APPEND PROPERTY GPURUN_PLUGINS ${name})
+
+    if(GPURUN_TESTS)
+        file(GLOB tests CONFIGURE_DEPENDS tests/test_*.c)
+        foreach(test IN LISTS tests)
+            gpurun_add_check_test(${test} LINK ${name}_objects PREFIX ${name}_)
+        endforeach()
+    endif()
+endfunction()
+
+# Name, place and visibility of a loadable module: ROOT/name/name.so, all symbols hidden but one.
+function(gpurun_as_plugin target name root)
+    set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SUFFIX .so
+                          LIBRARY_OUTPUT_DIRECTORY ${root}/${name} LINK_DEPENDS ${gpurun_plugin_map})
+    # -fvisibility=hidden alone will not do: what templates of std:: leave behind stays visible.
+    target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL
+                        -Wl,--version-script=${gpurun_plugin_map})
+    if(NOT GPURUN_SANITIZE) # its runtime comes with the program
+        target_link_options(${target} PRIVATE -Wl,-z,defs)
+    endif()
+endfunction()
+
+set(gpurun_plugin_map ${PROJECT_SOURCE_DIR}/cmake/plugin.map)

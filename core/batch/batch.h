@@ -1,0 +1,47 @@
+/*
+ * A batch from its text to its exit code: validated whole, then run job by job in a worker that is
+ * replaced when it dies. Every case of every job ends with one record.
+ */
+#ifndef GPURUN_BATCH_BATCH_H
+#define GPURUN_BATCH_BATCH_H
+
+#include "plan/job.h"
+#include <jansson.h>
+
+enum exit_code {
+    EXIT_PASSED = 0,
+    EXIT_FAILED = 1,    /* a case did not pass */
+    EXIT_USAGE = 2,     /* usage, or a fault that the text alone shows: nothing ran */
+    EXIT_NO_LOAD = 3,   /* a plugin was found but could not be loaded */
+    EXIT_NO_DEVICE = 4, /* none where one was demanded */
+    EXIT_INTERRUPTED = 130,
+};
+
+/* What validation found out about a job. */
+struct checked {
+    json_t *description; /* see runner_check; NULL after a load error or a crash */
+    char
+        *trouble; /* why the job could not be described though its text has no fault; may be NULL */
+    bool no_load; /* the trouble is that its plugin does not load */
+};
+
+/* Validates every job in a child: faults are added, results (one per job, for batch_free_checked) returned.
+ * A setup that crashes or hangs is no fault of the text: the job stays, and running it will tell. With
+ * `options` the descriptions hold every option, resolved. */
+struct checked *batch_check(const struct plan *plan, bool options, struct faults *faults);
+void batch_free_checked(struct checked *checked, size_t count);
+
+struct batch_options {
+    bool json;           /* standard output carries one JSON document and nothing else */
+    bool strict;         /* unsupported cases count as failures */
+    const char *records; /* append records here; NULL: nowhere */
+};
+
+enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
+                         const struct batch_options *options);
+
+/* Asks a fresh worker one thing outside any plan; NULL after it died, with a message printed. The answer
+ * is the caller's: {"result":...} or {"load_error":TEXT}. */
+json_t *batch_ask(json_t *command);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * JSON messages over a socket between the parent and a worker: each is its length in 4 bytes, then the
+ * text. Either end may vanish at any byte.
+ */
+#ifndef GPURUN_BATCH_CHANNEL_H
+#define GPURUN_BATCH_CHANNEL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+enum channel_event {
+    CHANNEL_MESSAGE,
+    CHANNEL_ENDED,       /* the other end is gone, or sent what is no message */
+    CHANNEL_TIMEOUT,     /* nothing whole arrived before the deadline */
+    CHANNEL_INTERRUPTED, /* *stop became true */
+};
+
+/* Sends and releases `message`; false when the other end is gone. */
+bool channel_send(int fd, json_t *message);
+
+/* Waits for a message until `deadline` (now_s seconds; 0: for ever) or until *stop (may be NULL). The
+ * message is the caller's. */
+enum channel_event channel_receive(int fd, double deadline, const volatile int *stop,
+                                   json_t **message);
+
+#endif

@@ -1,0 +1,239 @@
+#include "batch/worker.h"
+
+#include "job/memory.h"
+#include "plan/registry.h"
+#include "report/describe.h"
+#include "run/runner.h"
+#include "run/selftest.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const double GRACE_S = 1; /* a worker has so long to end by itself */
+
+/* --- the child --- */
+
+/* A plugin is loaded once, its failure remembered. */
+struct loaded {
+    char *name;
+    struct plugin plugin;
+    bool is_good;
+    struct why why;
+};
+
+struct server {
+    const struct plan *plan;
+    int fd;
+    struct loaded **loaded;
+    size_t count;
+};
+
+static struct loaded *load(struct server *s, const char *name)
+{
+    struct loaded *l;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->loaded[i]->name, name) == 0)
+            return s->loaded[i];
+    l = allocate(1, sizeof *l);
+    l->name = copy_text(name);
+    s->loaded = grow(s->loaded, s->count, sizeof *s->loaded);
+    s->loaded[s->count++] = l;
+    l->is_good = registry_load(name, &l->plugin, &l->why) == GPURUN_OK;
+    return l;
+}
+
+static void say(void *user, json_t *message)
+{
+    const struct server *s = user;
+
+    if (!channel_send(s->fd, message))
+        _exit(1); /* the parent is gone: there is nobody to work for */
+}
+
+static json_t *faults_json(const struct faults *faults)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < faults->count; i++)
+        json_array_append_new(list, json_string(faults->texts[i]));
+    return list;
+}
+
+static void check_job(struct server *s, const struct job *job, bool options, json_t *end)
+{
+    struct faults faults = {0};
+    struct why where;
+    struct loaded *l = load(s, job->core.plugin);
+    char *path;
+
+    if (l->is_good) {
+        json_object_set_new(end, "result", runner_check(job, &l->plugin, options, &faults));
+    } else if ((path = registry_find(job->core.plugin, &where)) == NULL) {
+        faults_add(&faults, job_origin(job, "plugin"), "plugin",
+                   "no plugin '%s'; gpurun list shows what there is; looked for %s",
+                   job->core.plugin, where.text);
+    } else {
+        json_object_set_new(end, "load_error", json_string(l->why.text));
+        free(path);
+    }
+    json_object_set_new(end, "faults", faults_json(&faults));
+    faults_free(&faults);
+}
+
+static void run_job(struct server *s, const struct job *job, const json_t *skip, json_t *end)
+{
+    const struct runner_listener listener = {say, s};
+    struct loaded *l = load(s, job->core.plugin);
+
+    if (!l->is_good)
+        json_object_set_new(end, "load_error", json_string(l->why.text));
+    else
+        json_object_set_new(end, "end", json_integer(runner_run(job, &l->plugin, skip, &listener)));
+}
+
+static void describe(struct server *s, const char *name, json_t *end)
+{
+    struct loaded *l = load(s, name);
+
+    if (l->is_good)
+        json_object_set_new(end, "result", describe_plugin(&l->plugin));
+    else
+        json_object_set_new(end, "load_error", json_string(l->why.text));
+}
+
+static void selftest(struct server *s, const char *name, json_t *end)
+{
+    struct loaded *l = load(s, name);
+
+    if (l->is_good)
+        json_object_set_new(end, "result", selftest_plugin(&l->plugin));
+    else
+        json_object_set_new(end, "load_error", json_string(l->why.text));
+}
+
+static void obey(struct server *s, const json_t *command)
+{
+    const char *what = json_string_value(json_object_get(command, "do"));
+    const char *plugin = json_string_value(json_object_get(command, "plugin"));
+    const json_int_t job = json_integer_value(json_object_get(command, "job"));
+    json_t *end = json_pack("{ss}", "type", "end");
+
+    if (strcmp(what, "check") == 0)
+        check_job(s, &s->plan->jobs[job], json_is_true(json_object_get(command, "options")), end);
+    else if (strcmp(what, "run") == 0)
+        run_job(s, &s->plan->jobs[job], json_object_get(command, "skip"), end);
+    else if (strcmp(what, "describe") == 0)
+        describe(s, plugin, end);
+    else if (strcmp(what, "selftest") == 0)
+        selftest(s, plugin, end);
+    else
+        json_object_set_new(end, "result", describe_devices());
+    say(s, end);
+}
+
+/* Standard output belongs to the parent's report: what a plugin prints goes to standard error. */
+static void redirect_streams(void)
+{
+    const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    if (null >= 0)
+        dup2(null, STDIN_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+static void serve(const struct plan *plan, int fd)
+{
+    struct server s = {.plan = plan, .fd = fd};
+    json_t *command;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGINT, SIG_IGN); /* the parent decides what an interrupt ends */
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
+    redirect_streams();
+    while (channel_receive(fd, 0, NULL, &command) == CHANNEL_MESSAGE) {
+        obey(&s, command);
+        json_decref(command);
+    }
+    fflush(NULL);
+    _exit(0);
+}
+
+/* --- the parent --- */
+
+bool worker_start(struct worker *w, const struct plan *plan)
+{
+    int pair[2];
+
+    *w = (struct worker){0};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return false;
+    fflush(NULL);
+    w->pid = fork();
+    if (w->pid == 0) {
+        close(pair[0]);
+        serve(plan, pair[1]);
+    }
+    close(pair[1]);
+    w->fd = pair[0];
+    if (w->pid > 0)
+        return true;
+    close(pair[0]);
+    *w = (struct worker){0};
+    return false;
+}
+
+/* Waits up to `seconds`, then kills. True when it ended of its own. */
+static bool end_within(pid_t pid, double seconds, int *status)
+{
+    const double deadline = now_s() + seconds;
+
+    *status = 0;
+    while (waitpid(pid, status, WNOHANG) == 0) {
+        if (now_s() > deadline) {
+            kill(pid, SIGKILL);
+            while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+                continue;
+            return false;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return true;
+}
+
+void worker_stop(struct worker *w, bool kindly)
+{
+    int status;
+
+    if (w->pid <= 0)
+        return;
+    close(w->fd);
+    end_within(w->pid, kindly ? GRACE_S : 0, &status);
+    *w = (struct worker){0};
+}
+
+void worker_bury(struct worker *w, char *text, size_t size)
+{
+    int status;
+    const bool ended = end_within(w->pid, GRACE_S, &status);
+
+    close(w->fd);
+    *w = (struct worker){0};
+    if (!ended)
+        snprintf(text, size, "it closed its channel and went on: stopped");
+    else if (WIFSIGNALED(status))
+        snprintf(text, size, "killed by signal %d (%s)%s", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)),
+                 WTERMSIG(status) == SIGKILL ? ": by the system for memory, or by hand" : "");
+    else
+        snprintf(text, size, "the process ended by itself with exit code %d", WEXITSTATUS(status));
+}

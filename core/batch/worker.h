@@ -1,0 +1,32 @@
+/*
+ * A worker: a child process that loads plugins, owns a device and does what it is told over a channel.
+ * The parent never loads a plugin and never touches CUDA, so whatever happens in here costs one case.
+ *
+ * Commands: {"do":"check","job":I,"options":BOOL}  {"do":"run","job":I,"skip":[NAME...]}  {"do":"describe","plugin":NAME}
+ * {"do":"devices"}  {"do":"selftest","plugin":NAME}. Each is answered by any number of messages (those of
+ * runner.h) and then {"type":"end"}, with "result", "faults", "load_error" or "end" (enum runner_end)
+ * where they apply.
+ */
+#ifndef GPURUN_BATCH_WORKER_H
+#define GPURUN_BATCH_WORKER_H
+
+#include "batch/channel.h"
+#include "plan/job.h"
+#include <sys/types.h>
+
+struct worker {
+    pid_t pid; /* 0: none */
+    int fd;
+};
+
+/* Forks a worker that serves `plan` (may be NULL). False when the system gives no process. */
+bool worker_start(struct worker *w, const struct plan *plan);
+
+/* Ends it, kindly when it is idle, else at once. */
+void worker_stop(struct worker *w, bool kindly);
+
+/* After CHANNEL_ENDED: waits for it and says how it died, e.g. "killed by signal 11 (Segmentation
+ * fault)". */
+void worker_bury(struct worker *w, char *text, size_t size);
+
+#endif

@@ -1,0 +1,349 @@
+/*
+ * gpurun: the command line. Commands that look at plugins or devices ask a worker; this process only reads
+ * text, starts workers and prints.
+ */
+#include "batch/batch.h"
+#include "gpurun/version.h"
+#include "job/value.h"
+#include "plan/registry.h"
+#include "report/describe.h"
+#include "report/table.h"
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct arguments {
+    struct override *overrides;
+    size_t override_count;
+    const char *only;
+    struct batch_options batch;
+    char **words; /* what is left: command or files */
+    int count;
+};
+
+static const char help[] =
+    "gpurun: run GPU algorithms from job files, prove their answers, measure them\n"
+    "\n"
+    "  gpurun FILE...            run every job of the files ('-': standard input)\n"
+    "  gpurun check FILE...      validate everything, run nothing\n"
+    "  gpurun show FILE...       every job with all options resolved, and where each value came "
+    "from\n"
+    "  gpurun list               the plugins\n"
+    "  gpurun describe PLUGIN    its options, variants and memory strategies\n"
+    "  gpurun describe core      the keys that every job has\n"
+    "  gpurun devices            the GPUs\n"
+    "  gpurun selftest           spoil right answers; every verifier must refuse them\n"
+    "\n"
+    "  -s KEY=VALUE      override a key in every job\n"
+    "  --only GLOB       only jobs whose full name, file:section, matches\n"
+    "  --records FILE    append one JSON record per case\n"
+    "  --json            print one JSON document instead of tables\n"
+    "  --strict          unsupported cases count as failures\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit code: 0 every case passed; 1 some case did not; 2 usage or a fault in a job file, "
+    "nothing ran;\n"
+    "3 a plugin could not be loaded; 4 no device where one was demanded; 130 interrupted.\n";
+
+static int usage(const char *text, const char *detail)
+{
+    fprintf(stderr, "gpurun: %s%s; see gpurun --help\n", text, detail);
+    return EXIT_USAGE;
+}
+
+/* --- commands on job files --- */
+
+static void print_settings(const struct job *job, const struct option_table *table,
+                           const json_t *values)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        const struct gpurun_option *row = option_at(table, i);
+        char value[200], place[600];
+
+        format_json(json_object_get(values, row->name), value, sizeof value);
+        origin_text((struct origin){NULL, 0}, place, sizeof place);
+        for (size_t k = 0; k < job->setting_count; k++)
+            if (strcmp(job->settings[k].key, row->name) == 0)
+                origin_text(job->settings[k].where, place, sizeof place);
+        printf("  %-10s %-24s %s\n", row->name, value, place);
+    }
+}
+
+static void print_bindings(const struct binding *list, size_t count)
+{
+    char place[600];
+
+    for (size_t i = 0; i < count; i++)
+        printf("  %-10s %-24s %s\n", list[i].key, list[i].text,
+               origin_text(list[i].where, place, sizeof place));
+}
+
+/* The plugin's options in a description are those that the core does not know, in the table's order. */
+static void print_plugin_settings(const struct job *job, const json_t *values)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)values, key, value)
+    {
+        const struct gpurun_option row = {.name = key};
+        const struct option_table one = {&row, 1, sizeof row};
+
+        if (!core_knows(key))
+            print_settings(job, &one, values);
+    }
+}
+
+static void print_job(const struct job *job, const struct checked *checked)
+{
+    const json_t *values = json_object_get(checked->description, "options");
+    size_t i;
+    json_t *name;
+
+    printf("%s\n", job->name);
+    if (values == NULL) {
+        printf("  %s\n\n", checked->trouble ? checked->trouble : "");
+        return;
+    }
+    print_settings(job, &core_options_table, values);
+    print_plugin_settings(job, values);
+    print_bindings(job->inputs, job->input_count);
+    print_bindings(job->outputs, job->output_count);
+    printf("  %-10s", "cases");
+    json_array_foreach(json_object_get(checked->description, "cases"), i, name)
+        printf(" %s", json_string_value(name));
+    printf("\n\n");
+}
+
+/* Says what could not be checked; true when there was a plugin that does not load. */
+static bool print_troubles(const struct plan *plan, const struct checked *checked)
+{
+    bool no_load = false;
+    char place[600];
+
+    for (size_t i = 0; i < plan->count; i++) {
+        if (checked[i].trouble != NULL)
+            fprintf(stderr, "%s: plugin: %s\n",
+                    origin_text(job_origin(&plan->jobs[i], "plugin"), place, sizeof place),
+                    checked[i].trouble);
+        no_load = no_load || checked[i].no_load;
+    }
+    return no_load;
+}
+
+static int do_files(const struct arguments *a, const char *command, char **files, int count)
+{
+    struct plan plan;
+    struct faults faults = {0};
+    struct checked *checked;
+    int code = EXIT_USAGE;
+
+    plan_read(files, (size_t)count, a->overrides, a->override_count, a->only, &plan, &faults);
+    checked = batch_check(&plan, strcmp(command, "show") == 0, &faults);
+    faults_print(&faults);
+    if (faults.count > 0) {
+        fprintf(stderr, "gpurun: %zu fault%s, nothing was run\n", faults.count,
+                faults.count == 1 ? "" : "s");
+    } else if (strcmp(command, "run") == 0) {
+        code = batch_run(&plan, checked, &a->batch);
+    } else {
+        code = print_troubles(&plan, checked) ? EXIT_NO_LOAD : EXIT_PASSED;
+        if (strcmp(command, "check") == 0)
+            printf("%zu job%s, no fault\n", plan.count, plan.count == 1 ? "" : "s");
+        for (size_t i = 0; strcmp(command, "show") == 0 && i < plan.count; i++)
+            print_job(&plan.jobs[i], &checked[i]);
+    }
+    batch_free_checked(checked, plan.count);
+    plan_free(&plan);
+    faults_free(&faults);
+    return code;
+}
+
+/* --- commands on plugins and devices --- */
+
+/* The worker's result, or NULL with the reason printed. */
+static json_t *ask_result(const char *what, const char *plugin)
+{
+    json_t *command = json_pack("{ssss}", "do", what, "plugin", plugin);
+    json_t *answer = batch_ask(command);
+    json_t *result = json_incref(json_object_get(answer, "result"));
+    const char *error = json_string_value(json_object_get(answer, "load_error"));
+
+    if (error != NULL)
+        fprintf(stderr, "gpurun: %s: %s\n", plugin, error);
+    json_decref(answer);
+    return result;
+}
+
+static int do_list(void)
+{
+    char **names = registry_names();
+    int code = EXIT_PASSED;
+
+    for (size_t i = 0; names[i] != NULL; i++) {
+        json_t *description = ask_result("describe", names[i]);
+
+        if (description != NULL)
+            print_plugin_line(names[i], description);
+        else
+            code = EXIT_NO_LOAD;
+        json_decref(description);
+    }
+    if (names[0] == NULL)
+        fprintf(stderr, "gpurun: no plugins found; GPURUN_PLUGIN_PATH names folders to look in\n");
+    registry_free_names(names);
+    return code;
+}
+
+static int do_describe(const char *name)
+{
+    json_t *description;
+    char **names;
+    const char *nearest;
+    struct why why;
+    char *path;
+
+    if (strcmp(name, "core") == 0) {
+        print_core();
+        return EXIT_PASSED;
+    }
+    if ((path = registry_find(name, &why)) == NULL) {
+        names = registry_names();
+        nearest = value_nearest(name, (const char *const *)names);
+        fprintf(stderr,
+                "gpurun: no plugin '%s'%s%s%s; gpurun list shows what there is; looked for %s\n",
+                name, nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "",
+                why.text);
+        registry_free_names(names);
+        return EXIT_USAGE;
+    }
+    free(path);
+    description = ask_result("describe", name);
+    if (description == NULL)
+        return EXIT_NO_LOAD;
+    print_plugin(description);
+    json_decref(description);
+    return EXIT_PASSED;
+}
+
+static int do_devices(void)
+{
+    json_t *devices = ask_result("devices", "devices");
+
+    if (devices == NULL)
+        return EXIT_FAILED;
+    print_devices(devices);
+    json_decref(devices);
+    return EXIT_PASSED;
+}
+
+static int do_selftest(void)
+{
+    char **names = registry_names();
+    int code = EXIT_PASSED;
+
+    for (size_t i = 0; names[i] != NULL; i++) {
+        json_t *result = ask_result("selftest", names[i]);
+        json_t *missed = json_object_get(result, "missed"), *text;
+        size_t k;
+
+        json_array_foreach(missed, k, text)
+            printf("%s: MISSED: %s\n", names[i], json_string_value(text));
+        if (result != NULL)
+            printf("%s: %lld spoiled answers, %zu missed\n", names[i],
+                   (long long)json_integer_value(json_object_get(result, "corruptions")),
+                   json_array_size(missed));
+        if (result == NULL || json_array_size(missed) > 0)
+            code = EXIT_FAILED;
+        json_decref(result);
+    }
+    registry_free_names(names);
+    printf("%s\n", code == EXIT_PASSED ? "PASSED" : "FAILED");
+    return code;
+}
+
+/* --- the command line --- */
+
+static bool add_override(struct arguments *a, char *text)
+{
+    char *equals = strchr(text, '=');
+
+    if (equals == NULL || equals == text || equals[1] == '\0')
+        return false;
+    *equals = '\0';
+    a->overrides[a->override_count++] = (struct override){text, equals + 1};
+    return true;
+}
+
+/* -1: go on; otherwise the exit code. */
+static int parse_arguments(int argc, char **argv, struct arguments *a)
+{
+    enum { ONLY = 256, JSON, RECORDS, STRICT, HELP, VERSION };
+    static const struct option options[] = {{"only", required_argument, NULL, ONLY},
+                                            {"json", no_argument, NULL, JSON},
+                                            {"records", required_argument, NULL, RECORDS},
+                                            {"strict", no_argument, NULL, STRICT},
+                                            {"help", no_argument, NULL, HELP},
+                                            {"version", no_argument, NULL, VERSION},
+                                            {0}};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "s:h", options, NULL)) != -1) {
+        if (option == 's' && !add_override(a, optarg))
+            return usage("-s wants KEY=VALUE, not ", optarg);
+        if (option == '?')
+            return usage("the command line is wrong", "");
+        if (option == 'h' || option == HELP) {
+            fputs(help, stdout);
+            return EXIT_PASSED;
+        }
+        if (option == VERSION) {
+            printf("gpurun %s\n", GPURUN_VERSION);
+            return EXIT_PASSED;
+        }
+        a->only = option == ONLY ? optarg : a->only;
+        a->batch.records = option == RECORDS ? optarg : a->batch.records;
+        a->batch.json = a->batch.json || option == JSON;
+        a->batch.strict = a->batch.strict || option == STRICT;
+    }
+    a->words = argv + optind;
+    a->count = argc - optind;
+    return -1;
+}
+
+static int dispatch(const struct arguments *a)
+{
+    const char *word = a->count > 0 ? a->words[0] : "";
+
+    if (a->count == 0)
+        return usage("name a job file", "");
+    if (strcmp(word, "check") == 0 || strcmp(word, "show") == 0)
+        return a->count > 1 ? do_files(a, word, a->words + 1, a->count - 1)
+                            : usage(word, ": name a job file");
+    if (strcmp(word, "describe") == 0)
+        return a->count == 2 ? do_describe(a->words[1])
+                             : usage("describe wants one PLUGIN, or core", "");
+    if (a->count == 1 && strcmp(word, "list") == 0)
+        return do_list();
+    if (a->count == 1 && strcmp(word, "devices") == 0)
+        return do_devices();
+    if (a->count == 1 && strcmp(word, "selftest") == 0)
+        return do_selftest();
+    return do_files(a, "run", a->words, a->count);
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments a = {.overrides = calloc((size_t)argc + 1, sizeof *a.overrides)};
+    int code = EXIT_FAILED;
+
+    if (a.overrides != NULL && (code = parse_arguments(argc, argv, &a)) < 0)
+        code = dispatch(&a);
+    free(a.overrides);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "gpurun: standard output: write failed\n");
+        code = code == EXIT_PASSED ? EXIT_FAILED : code;
+    }
+    return code;
+}

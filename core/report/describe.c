@@ -1,0 +1,212 @@
+#include "report/describe.h"
+
+#include "plan/job.h"
+#include "report/table.h"
+#include "run/record.h"
+#include "run/runner.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- gathering, in a worker --- */
+
+static json_t *option_json(const struct gpurun_option *row)
+{
+    char range[400];
+
+    option_describe_range(row, range, sizeof range);
+    return json_pack("{ssssssssssss}", "name", row->name, "type", option_type_name(row), "default",
+                     row->def, "range", range, "unit", row->unit ? row->unit : "", "help",
+                     row->help);
+}
+
+/* Whether the first device can run a variant, with the plugin's default options. */
+static const char *variant_state(struct run *run, const struct gpurun_variant *v, bool ready,
+                                 char *text, size_t size)
+{
+    if (run->ctx.device.compute == 0 || !ready)
+        return run->why.text;
+    if (v->min_compute > run->ctx.device.compute) {
+        snprintf(text, size, "needs compute capability %d.%d", v->min_compute / 10,
+                 v->min_compute % 10);
+        return text;
+    }
+    if (v->supported != NULL && v->supported(&run->ctx) != GPURUN_OK)
+        return run->why.text;
+    return "";
+}
+
+static json_t *variants_json(struct run *run, bool ready)
+{
+    json_t *list = json_array();
+    char text[100];
+
+    for (uint32_t i = 0; i < run->plugin->table->variant_count; i++) {
+        const struct gpurun_variant *v = plugin_variant(run->plugin, i);
+
+        json_array_append_new(list,
+                              json_pack("{sssssbss}", "name", v->name, "idea", v->idea, "peer",
+                                        (v->capabilities & GPURUN_PEER) != 0, "cannot",
+                                        variant_state(run, v, ready, text, sizeof text)));
+    }
+    return list;
+}
+
+static json_t *memory_json(const struct gpurun_plugin *p)
+{
+    static const char *const names[] = {"explicit", "pinned", "zerocopy", "managed"};
+    json_t *list = json_array();
+
+    for (int i = 0; i < GPURUN_MEMORY_COUNT; i++)
+        if (p->memory & GPURUN_MEMORY_BIT(i))
+            json_array_append_new(list, json_string(names[i]));
+    return json_pack("{sossss}", "strategies", list, "default", names[p->memory_default], "why",
+                     p->memory_why);
+}
+
+json_t *describe_plugin(const struct plugin *plugin)
+{
+    struct job job = {.name = (char *)plugin->table->name, .where = {"defaults", 0}};
+    struct run *run = calloc(1, sizeof *run);
+    struct faults faults = {0};
+    struct device_info info = {0};
+    json_t *options = json_array(), *description;
+    struct why why;
+    bool ready;
+
+    option_set_defaults(&core_options_table, &job.core, &why);
+    run_prepare(run, &job, plugin, &faults);
+    if (device_api.count(&run->why) > 0)
+        device_api.info(0, &info, &run->why);
+    run->ctx.device = info.limits;
+    ready = run_setup(run) == GPURUN_OK;
+    for (uint32_t i = 0; i < plugin->options.count; i++)
+        json_array_append_new(options, option_json(option_at(&plugin->options, i)));
+    description =
+        json_pack("{sssssssososo}", "name", plugin->table->name, "summary", plugin->table->summary,
+                  "path", plugin->path, "options", options, "variants", variants_json(run, ready),
+                  "memory", memory_json(plugin->table));
+    json_object_set_new(description, "device", json_text(info.name));
+    run_finish(run);
+    faults_free(&faults);
+    free(run);
+    return description;
+}
+
+json_t *describe_devices(void)
+{
+    struct why why = {""};
+    const int count = device_api.count(&why);
+    json_t *list = json_array();
+
+    for (int i = 0; i < count; i++) {
+        struct device_info info;
+
+        if (device_api.info(i, &info, &why) != GPURUN_OK)
+            continue;
+        json_array_append_new(list, json_pack("{sososisisIsIsIsisi}", "name", json_text(info.name),
+                                              "uuid", json_text(info.uuid), "compute",
+                                              info.limits.compute, "sm_count", info.limits.sm_count,
+                                              "bytes", (json_int_t)info.limits.global_bytes, "l2",
+                                              (json_int_t)info.limits.l2_bytes, "shared",
+                                              (json_int_t)info.limits.shared_bytes, "driver",
+                                              info.driver, "runtime", info.runtime));
+    }
+    return json_pack("{soso}", "devices", list, "why", json_text(why.text));
+}
+
+/* --- printing, in the parent --- */
+
+static const char *text_at(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static void print_option(const json_t *o)
+{
+    printf("  %-10s %-13s default %-9s", text_at(o, "name"), text_at(o, "type"),
+           text_at(o, "default")[0] ? text_at(o, "default") : "none");
+    printf("%s%s%s%s\n", text_at(o, "range")[0] ? " " : "", text_at(o, "range"),
+           text_at(o, "unit")[0] ? " " : "", text_at(o, "unit"));
+    printf("  %-10s %s\n", "", text_at(o, "help"));
+}
+
+void print_plugin(const json_t *d)
+{
+    const json_t *memory = json_object_get(d, "memory");
+    size_t i;
+    json_t *item;
+
+    printf("%s: %s\n%s\n\nOptions\n", text_at(d, "name"), text_at(d, "summary"),
+           text_at(d, "path"));
+    json_array_foreach(json_object_get(d, "options"), i, item) print_option(item);
+    printf("\nVariants%s%s\n", text_at(d, "device")[0] ? " on " : "", text_at(d, "device"));
+    if (json_array_size(json_object_get(d, "variants")) == 0)
+        printf("  none: built without CUDA; the CPU baseline runs everywhere\n");
+    json_array_foreach(json_object_get(d, "variants"), i, item)
+    {
+        printf("  %-10s %s%s\n", text_at(item, "name"), text_at(item, "idea"),
+               json_is_true(json_object_get(item, "peer")) ? " (peer)" : "");
+        printf("  %-10s %s%s\n", "", text_at(item, "cannot")[0] ? "cannot run here: " : "runs here",
+               text_at(item, "cannot"));
+    }
+    printf("\nMemory strategies\n ");
+    json_array_foreach(json_object_get(memory, "strategies"), i, item)
+        printf(" %s", json_string_value(item));
+    printf("\n  default %s: %s\n", text_at(memory, "default"), text_at(memory, "why"));
+}
+
+void print_plugin_line(const char *name, const json_t *d)
+{
+    size_t i;
+    json_t *item;
+
+    printf("%-12s %s; variants:", name, text_at(d, "summary"));
+    json_array_foreach(json_object_get(d, "variants"), i, item)
+        printf(" %s", text_at(item, "name"));
+    printf("%s cpu\n", json_array_size(json_object_get(d, "variants")) ? "," : "");
+}
+
+void print_core(void)
+{
+    printf("Keys of every job; the plugin adds its own (gpurun describe PLUGIN)\n\n");
+    for (uint32_t i = 0; i < core_options_table.count; i++) {
+        json_t *o = option_json(option_at(&core_options_table, i));
+
+        print_option(o);
+        json_decref(o);
+    }
+    printf("  %-10s %-13s the first input tensor; input.NAME for another\n", "input", "generator");
+    printf("  %-10s file:PATH (.npy, or raw with dtype), or one of:\n", "");
+    for (const struct generator_help *g = generator_helps; g->name != NULL; g++)
+        printf("  %-10s   %-13s %-16s %s\n", "", g->name, g->parameters, g->help);
+    printf("  %-10s %-13s write the first output there (.npy, or raw); output.NAME for another\n",
+           "output", "path");
+}
+
+void print_devices(const json_t *devices)
+{
+    size_t i;
+    json_t *d;
+
+    json_array_foreach(json_object_get(devices, "devices"), i, d)
+    {
+        const long long compute = json_integer_value(json_object_get(d, "compute"));
+        const long long driver = json_integer_value(json_object_get(d, "driver"));
+        const long long runtime = json_integer_value(json_object_get(d, "runtime"));
+        char bytes[32], l2[32], shared[32];
+
+        format_bytes(json_number_value(json_object_get(d, "bytes")), bytes, sizeof bytes);
+        format_bytes(json_number_value(json_object_get(d, "l2")), l2, sizeof l2);
+        format_bytes(json_number_value(json_object_get(d, "shared")), shared, sizeof shared);
+        printf("%zu  %s  compute %lld.%lld  %lld multiprocessors  memory %s  L2 %s  shared %s\n", i,
+               text_at(d, "name"), compute / 10, compute % 10,
+               (long long)json_integer_value(json_object_get(d, "sm_count")), bytes, l2, shared);
+        printf("   %s  driver CUDA %lld.%lld  runtime %lld.%lld\n", text_at(d, "uuid"),
+               driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    }
+    if (json_array_size(json_object_get(devices, "devices")) == 0)
+        printf("no device: %s\n", text_at(devices, "why"));
+}

@@ -1,0 +1,381 @@
+#include "report/table.h"
+
+#include "plan/job.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COLUMNS = 12, CELL = 40 };
+
+static bool progress_shown;
+
+/* --- small formatting --- */
+
+void format_count(long long count, char *text, size_t size)
+{
+    static const struct {
+        long long unit;
+        char letter;
+    } units[] = {{1000000000000, 'T'}, {1000000000, 'G'}, {1000000, 'M'}, {1000, 'K'}};
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (count >= units[i].unit && count % (units[i].unit / 10) == 0) {
+            snprintf(text, size, count % units[i].unit ? "%.1f%c" : "%.0f%c",
+                     (double)count / (double)units[i].unit, units[i].letter);
+            return;
+        }
+    snprintf(text, size, "%lld", count);
+}
+
+void format_bytes(double bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+    size_t i = 0;
+
+    while (bytes >= 999.5 && i + 1 < sizeof units / sizeof units[0]) {
+        bytes /= 1000;
+        i++;
+    }
+    snprintf(text, size, "%.3g %s", bytes, units[i]);
+}
+
+/* Four significant digits without an exponent. */
+static void format_number(double value, char *text, size_t size)
+{
+    const int digits = value > 0 ? (int)floor(log10(value)) + 1 : 1;
+
+    snprintf(text, size, "%.*f", digits >= 4 ? 0 : digits <= -3 ? 6 : 4 - digits, value);
+}
+
+void format_json(const json_t *value, char *text, size_t size)
+{
+    char *dumped;
+
+    if (json_is_string(value))
+        snprintf(text, size, "%s", json_string_value(value));
+    else if (json_is_integer(value))
+        format_count(json_integer_value(value), text, size);
+    else if (json_is_boolean(value))
+        snprintf(text, size, "%s", json_is_true(value) ? "yes" : "no");
+    else {
+        dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+        snprintf(text, size, "%s", dumped ? dumped : "?");
+        free(dumped);
+    }
+}
+
+static const char *text_at(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static double number_at(const json_t *object, const char *key, const char *inner)
+{
+    return json_number_value(json_object_get(json_object_get(object, key), inner));
+}
+
+static bool use_colour(void)
+{
+    const char *no_color = getenv("NO_COLOR");
+
+    return isatty(STDOUT_FILENO) && (no_color == NULL || no_color[0] == '\0');
+}
+
+/* --- the heading --- */
+
+/* The plugin's options, resolved; what the core's keys say stands in the other lines. */
+static void print_options(const json_t *heading)
+{
+    const char *key;
+    json_t *value;
+
+    printf("  options  ");
+    json_object_foreach(json_object_get(heading, "options"), key, value)
+    {
+        char text[80];
+
+        if (core_knows(key))
+            continue;
+        format_json(value, text, sizeof text);
+        printf(" %s %s ", key, text);
+    }
+    printf("\n");
+}
+
+static void print_inputs(const json_t *heading)
+{
+    const json_t *options = json_object_get(heading, "options");
+    size_t i, k;
+    json_t *input, *dim;
+
+    json_array_foreach(json_object_get(heading, "input"), i, input)
+    {
+        char bytes[32], count[32];
+
+        format_bytes(json_number_value(json_object_get(input, "bytes")), bytes, sizeof bytes);
+        printf("  input     %s: ", text_at(input, "tensor"));
+        json_array_foreach(json_object_get(input, "shape"), k, dim)
+        {
+            format_count(json_integer_value(dim), count, sizeof count);
+            printf("%s%s", k ? " x " : "", count);
+        }
+        printf(" %s (%s), %s", text_at(input, "dtype"), bytes, text_at(input, "source"));
+        if (strncmp(text_at(input, "source"), "file:", 5) != 0)
+            printf(", seed %lld", (long long)json_integer_value(json_object_get(options, "seed")));
+        printf("\n");
+    }
+}
+
+static void print_machine(const json_t *heading)
+{
+    const json_t *e = json_object_get(heading, "environment");
+    char bytes[32];
+
+    if (json_object_get(e, "device_name") != NULL) {
+        format_bytes(json_number_value(json_object_get(e, "device_bytes")), bytes, sizeof bytes);
+        printf("  GPU       %s (%s), %lld multiprocessors, %s; memory %s\n",
+               text_at(e, "device_name"), text_at(heading, "device"),
+               (long long)json_integer_value(json_object_get(e, "sm_count")), bytes,
+               text_at(heading, "memory"));
+    } else {
+        printf("  GPU       none used: %s\n", text_at(heading, "no_gpu"));
+    }
+    printf("  CPU       %s, %lld of %lld threads\n", text_at(e, "cpu"),
+           (long long)json_integer_value(json_object_get(e, "threads")),
+           (long long)json_integer_value(json_object_get(e, "cpus")));
+}
+
+/* --- the table --- */
+
+struct table {
+    char cells[70][COLUMNS][CELL]; /* row 0: the header */
+    int rows, columns;
+};
+
+/* Times of a table are in one unit, chosen by its smallest. */
+struct unit {
+    const char *name;
+    double per_ms;
+};
+
+static struct unit choose_unit(const json_t *rows)
+{
+    double smallest = INFINITY;
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(rows, i, row)
+    {
+        const double median = number_at(row, "time_ms", "median");
+
+        if (median > 0 && median < smallest)
+            smallest = median;
+    }
+    if (smallest < 0.01)
+        return (struct unit){"us", 1e3};
+    return smallest > 1e4 && isfinite(smallest) ? (struct unit){"s", 1e-3} : (struct unit){"ms", 1};
+}
+
+static void add_header(struct table *t, const json_t *rows, struct unit unit)
+{
+    static const char *const fixed[] = {"case", "status", "proof"};
+    size_t i;
+    json_t *row;
+
+    for (i = 0; i < 3; i++)
+        snprintf(t->cells[0][i], CELL, "%s", fixed[i]);
+    snprintf(t->cells[0][3], CELL, "median %s", unit.name);
+    snprintf(t->cells[0][4], CELL, "+- %%");
+    snprintf(t->cells[0][5], CELL, "GB/s");
+    snprintf(t->cells[0][6], CELL, "%% of limit");
+    snprintf(t->cells[0][7], CELL, "end to end %s", unit.name);
+    t->columns = 8;
+    json_array_foreach(rows, i, row) if ((strcmp(text_at(row, "variant"), "cpu") == 0 ||
+                                          json_is_true(json_object_get(row, "peer"))) &&
+                                         json_array_size(rows) > 1 && t->columns < COLUMNS)
+        snprintf(t->cells[0][t->columns++], CELL, "vs %.30s", text_at(row, "variant"));
+    t->rows = 1;
+}
+
+static void set_number(char *cell, double value)
+{
+    if (value > 0)
+        format_number(value, cell, CELL);
+    else
+        snprintf(cell, CELL, "-");
+}
+
+static void add_row(struct table *t, const json_t *row, struct unit unit)
+{
+    char(*cells)[CELL] = t->cells[t->rows++];
+    const json_t *proof = json_object_get(row, "proof");
+    const json_t *interval = json_object_get(json_object_get(row, "time_ms"), "median_ci95");
+    const double median = number_at(row, "time_ms", "median");
+    const double low = json_number_value(json_array_get(interval, 0));
+    const double high = json_number_value(json_array_get(interval, 1));
+
+    snprintf(cells[0], CELL, "%s", text_at(row, "variant"));
+    snprintf(cells[1], CELL, "%s", text_at(row, "status"));
+    for (char *c = cells[1]; *c; c++)
+        if (strcmp(text_at(row, "status"), "unsupported") != 0 && *c >= 'a' && *c <= 'z')
+            *c = (char)(*c - 'a' + 'A');
+    if (json_integer_value(json_object_get(proof, "checked")) > 0)
+        snprintf(cells[2], CELL, "%.10s, %lld%s", text_at(proof, "mode"),
+                 (long long)json_integer_value(json_object_get(proof, "checked")),
+                 json_array_size(json_object_get(proof, "relaxed")) ? ", relaxed" : "");
+    else
+        snprintf(cells[2], CELL, "%.10s", proof ? text_at(proof, "mode") : "-");
+    set_number(cells[3], median * unit.per_ms);
+    if (median > 0)
+        snprintf(cells[4], CELL, "%.2g", 100 * fmax(high - median, median - low) / median);
+    else
+        snprintf(cells[4], CELL, "-");
+    set_number(cells[5], number_at(row, "throughput", "bytes_per_s") * 1e-9);
+    set_number(cells[6], number_at(row, "limit", "percent"));
+    set_number(cells[7], number_at(row, "end_to_end_ms", "median") * unit.per_ms);
+    for (int i = 8; i < t->columns; i++) {
+        const json_t *versus = json_object_get(row, "versus");
+
+        set_number(cells[i], number_at(versus, t->cells[0][i] + 3, "median"));
+        if (cells[i][0] != '-')
+            strncat(cells[i], "x", CELL - strlen(cells[i]) - 1);
+    }
+}
+
+static void print_table(const struct table *t)
+{
+    const bool colour = use_colour();
+
+    for (int r = 0; r < t->rows; r++) {
+        printf("  ");
+        for (int c = 0; c < t->columns; c++) {
+            const char *cell = t->cells[r][c];
+            int width = 0;
+
+            for (int k = 0; k < t->rows; k++)
+                width = (int)strlen(t->cells[k][c]) > width ? (int)strlen(t->cells[k][c]) : width;
+            if (colour && c == 1 && r > 0)
+                printf("%s", strcmp(cell, "PASSED") == 0        ? "\033[32m"
+                             : strcmp(cell, "unsupported") == 0 ? "\033[33m"
+                                                                : "\033[31m");
+            printf(c < 3 ? "%-*s" : "%*s", width, cell);
+            if (colour && c == 1 && r > 0)
+                printf("\033[0m");
+            printf(c + 1 < t->columns ? "  " : "\n");
+        }
+    }
+}
+
+/* --- below the table --- */
+
+static void print_reasons(const json_t *rows)
+{
+    size_t i, k;
+    json_t *row, *line;
+
+    json_array_foreach(rows, i, row)
+    {
+        if (text_at(row, "reason")[0] == '\0')
+            continue;
+        printf("  %s: %s\n", text_at(row, "variant"), text_at(row, "reason"));
+        json_array_foreach(json_object_get(json_object_get(row, "proof"), "first_wrong"), k,
+                           line) if (k > 0) printf("      %s\n", json_string_value(line));
+    }
+}
+
+/* The answer, once: every passed case gave it. */
+static void print_shown(const json_t *rows)
+{
+    const char *name;
+    size_t i, k;
+    json_t *row, *list, *value, *relaxed;
+
+    json_array_foreach(rows, i, row)
+    {
+        relaxed = json_object_get(json_object_get(row, "proof"), "relaxed");
+        if (strcmp(text_at(row, "status"), "passed") != 0 || json_array_size(relaxed) > 0 ||
+            json_object_size(json_object_get(row, "shown")) == 0)
+            continue;
+        printf("\n");
+        json_object_foreach(json_object_get(row, "shown"), name, list)
+        {
+            printf("  %-9s", name);
+            json_array_foreach(list, k, value)
+            {
+                char *text = json_is_string(value)
+                                 ? strdup(json_string_value(value))
+                                 : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+
+                printf(" %s", text ? text : "?");
+                free(text);
+            }
+            printf("\n");
+        }
+        return;
+    }
+}
+
+static void clear_progress(void)
+{
+    if (progress_shown)
+        fprintf(stderr, "\r\033[K");
+    progress_shown = false;
+}
+
+void table_progress(const char *job, const char *name, const char *phase)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "\r\033[K%.60s  %s  %s", job, name ? name : "", phase);
+    fflush(stderr);
+    progress_shown = true;
+}
+
+void table_print(const char *job, const json_t *heading, const json_t *rows)
+{
+    struct table *t = calloc(1, sizeof *t);
+    const struct unit unit = choose_unit(rows);
+    size_t i;
+    json_t *row;
+
+    clear_progress();
+    printf("%s\n", job);
+    if (heading != NULL) {
+        print_options(heading);
+        print_inputs(heading);
+        print_machine(heading);
+        printf("\n");
+    }
+    if (t != NULL) {
+        add_header(t, rows, unit);
+        json_array_foreach(rows, i, row) if (t->rows < 70) add_row(t, row, unit);
+        print_table(t);
+    }
+    print_reasons(rows);
+    print_shown(rows);
+    printf("\n");
+    fflush(stdout);
+    free(t);
+}
+
+void table_summary(size_t passed, size_t unsupported, size_t failed, bool interrupted)
+{
+    const bool good = failed == 0 && !interrupted;
+    const char *start = use_colour() ? good ? "\033[32m" : "\033[31m" : "";
+
+    clear_progress();
+    printf("%s%s%s: %zu of %zu cases passed", start,
+           interrupted ? "INTERRUPTED"
+           : good      ? "PASSED"
+                       : "FAILED",
+           start[0] ? "\033[0m" : "", passed, passed + unsupported + failed);
+    if (unsupported > 0)
+        printf(", %zu unsupported", unsupported);
+    if (failed > 0)
+        printf(", %zu not", failed);
+    printf("\n");
+}

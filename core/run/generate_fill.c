@@ -1,0 +1,213 @@
+/*
+ * Filling: parameters and their defaults become a struct fill, then blocks are drawn in parallel. Nothing
+ * is carried from one element to the next, so the number of threads cannot matter.
+ */
+#include "run/generate_draw.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 2048 }; /* elements: 16 KiB of cells stay in the first cache */
+
+/* --- parameters and their defaults -------------------------------------------------------------- */
+
+static uint64_t whole_or(const struct generator *g, int parameter, uint64_t otherwise)
+{
+    const double real = g->real[parameter];
+
+    if ((g->given >> parameter & 1) == 0)
+        return otherwise;
+    if (g->is_whole[parameter])
+        return (uint64_t)g->whole[parameter];
+    return real < 0 ? (uint64_t)(int64_t)real : (uint64_t)real;
+}
+
+static double real_or(const struct generator *g, int parameter, double otherwise)
+{
+    return (g->given >> parameter & 1) != 0 ? g->real[parameter] : otherwise;
+}
+
+/* One table for the process, so that filling has no way to fail. */
+static void set_zipf(struct fill *f, const struct generator *g, uint64_t most)
+{
+    static struct zipf zipf;
+
+    f->count = whole_or(g, 0, most < GENERATOR_ZIPF_DEFAULT ? most : GENERATOR_ZIPF_DEFAULT);
+    f->zipf = &zipf;
+    generate_zipf(&zipf, f->count);
+}
+
+static void set_special(struct fill *f)
+{
+    const uint64_t high = f->low + f->span - 1;
+    const uint64_t of_signed[] = {f->low, f->low + 1, UINT64_MAX, 0, 1, high - 1, high};
+    const uint64_t of_unsigned[] = {0, 1, high / 2, high / 2 + 1, high - 1, high};
+
+    f->count = f->is_signed ? GPURUN_COUNT(of_signed) : GPURUN_COUNT(of_unsigned);
+    memcpy(f->special, f->is_signed ? of_signed : of_unsigned, f->count * sizeof(uint64_t));
+}
+
+static void set_special_real(struct fill *f)
+{
+    const bool narrow = f->dtype == GPURUN_FLOAT;
+    const double tiny = narrow ? 0x1p-149 : 0x1p-1074, huge = narrow ? (double)FLT_MAX : DBL_MAX;
+    const double nan = copysign(NAN, 1);
+    const double values[] = {nan,  -nan,  INFINITY, -INFINITY, 0, -0.0,
+                             tiny, -tiny, huge,     -huge,     1, -1};
+
+    f->count = GPURUN_COUNT(values);
+    memcpy(f->special_real, values, sizeof values);
+}
+
+static void set_whole(struct fill *f, const struct generator *g, int64_t elems)
+{
+    const uint64_t high = f->low + f->span - 1;
+
+    switch (g->kind) {
+    case GENERATOR_UNIFORM:
+        f->low = whole_or(g, 0, f->low);
+        f->span = whole_or(g, 1, high) - f->low + 1;
+        break;
+    case GENERATOR_NORMAL:
+        f->start_real = real_or(g, 0, f->is_signed ? 0 : f->high_real / 2);
+        f->step_real = real_or(g, 1, (f->high_real - f->low_real) / 12);
+        break;
+    case GENERATOR_ASCENDING:
+        f->start = whole_or(g, 0, 0);
+        f->step = whole_or(g, 1, 1);
+        break;
+    case GENERATOR_DESCENDING:
+        f->start = whole_or(g, 0, (uint64_t)elems);
+        f->step = 0 - whole_or(g, 1, 1);
+        break;
+    case GENERATOR_CONSTANT:
+        f->start = whole_or(g, 0, 0);
+        break;
+    case GENERATOR_FEW_DISTINCT:
+        f->count = whole_or(g, 0, GENERATOR_FEW_DEFAULT);
+        f->step = f->count > 1 ? (f->span - 1) / (f->count - 1) : 0;
+        break;
+    case GENERATOR_ZIPF:
+        set_zipf(f, g, high);
+        break;
+    case GENERATOR_SPECIAL:
+        set_special(f);
+        break;
+    }
+}
+
+/* [low, high) as the dtype has these, and the last value within. */
+static void set_range_real(struct fill *f, double low, double high)
+{
+    if (f->dtype == GPURUN_FLOAT) {
+        low = (double)(float)low;
+        high = (double)(float)high;
+        f->top_real = (double)nextafterf((float)high, (float)low);
+    } else {
+        f->top_real = nextafter(high, low);
+    }
+    f->low_real = low;
+    f->high_real = high;
+}
+
+static void set_real(struct fill *f, const struct generator *g, int64_t elems)
+{
+    set_range_real(f, 0, 1);
+    switch (g->kind) {
+    case GENERATOR_UNIFORM:
+        set_range_real(f, real_or(g, 0, 0), real_or(g, 1, 1));
+        break;
+    case GENERATOR_NORMAL:
+    case GENERATOR_ASCENDING:
+        f->start_real = real_or(g, 0, 0);
+        f->step_real = real_or(g, 1, 1);
+        break;
+    case GENERATOR_DESCENDING:
+        f->start_real = real_or(g, 0, (double)elems);
+        f->step_real = -real_or(g, 1, 1);
+        break;
+    case GENERATOR_CONSTANT:
+        f->start_real = real_or(g, 0, 0);
+        break;
+    case GENERATOR_FEW_DISTINCT:
+        f->count = whole_or(g, 0, GENERATOR_FEW_DEFAULT);
+        break;
+    case GENERATOR_ZIPF:
+        set_zipf(f, g, GENERATOR_ZIPF_MAX);
+        break;
+    case GENERATOR_SPECIAL:
+        set_special_real(f);
+        break;
+    }
+}
+
+/* The whole range of an integer dtype, as integers and as reals. */
+static void set_dtype(struct fill *f, enum gpurun_dtype dtype)
+{
+    const unsigned bits = 8 * (unsigned)gpurun_dtype_bytes(dtype);
+
+    f->dtype = dtype;
+    f->is_signed = dtype == GPURUN_INT8 || dtype == GPURUN_INT16 || dtype == GPURUN_INT32 ||
+                   dtype == GPURUN_INT64;
+    f->span = bits == 64 ? 0 : UINT64_C(1) << bits;
+    f->low = f->is_signed ? 0 - (UINT64_C(1) << (bits - 1)) : 0;
+    f->high_real = ldexp(1, (int)bits - f->is_signed);
+    f->low_real = f->is_signed ? -f->high_real : 0;
+}
+
+/* --- filling ----------------------------------------------------------------------------------- */
+
+#define NARROW(type, member)                                                                       \
+    for (int i = 0; i < n; i++)                                                                    \
+        ((type *)data)[first + i] = (type)block[i].member;                                         \
+    break
+
+/* The low bits of an integer are those of its narrower type, whatever the sign. */
+static void narrow(enum gpurun_dtype dtype, const union cell *block, void *data, int64_t first,
+                   int n)
+{
+    switch (dtype) {
+    case GPURUN_INT8:
+    case GPURUN_UINT8:
+        NARROW(uint8_t, whole);
+    case GPURUN_INT16:
+    case GPURUN_UINT16:
+        NARROW(uint16_t, whole);
+    case GPURUN_INT32:
+    case GPURUN_UINT32:
+        NARROW(uint32_t, whole);
+    case GPURUN_INT64:
+    case GPURUN_UINT64:
+        NARROW(uint64_t, whole);
+    case GPURUN_FLOAT:
+        NARROW(float, real);
+    case GPURUN_DOUBLE:
+        NARROW(double, real);
+    case GPURUN_DTYPE_COUNT:
+        break;
+    }
+}
+
+void generator_fill(const struct generator *g, uint64_t seed, const char *tensor,
+                    enum gpurun_dtype dtype, void *data, int64_t elems, int threads)
+{
+    const bool is_real = dtype == GPURUN_FLOAT || dtype == GPURUN_DOUBLE;
+    draw_fn *const draw = generate_draws[g->kind][is_real];
+    struct fill f = {.key = generate_key(seed, tensor)};
+
+    set_dtype(&f, dtype);
+    if (is_real)
+        set_real(&f, g, elems);
+    else
+        set_whole(&f, g, elems);
+#pragma omp parallel for num_threads(threads < 1 ? 1 : threads) schedule(static)
+    for (int64_t b = 0; b < (elems + BLOCK - 1) / BLOCK; b++) {
+        union cell block[BLOCK];
+        const int64_t first = b * BLOCK;
+        const int n = elems - first < BLOCK ? (int)(elems - first) : BLOCK;
+
+        draw(&f, (uint64_t)first, n, block);
+        narrow(dtype, block, data, first, n);
+    }
+}

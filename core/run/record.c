@@ -1,0 +1,344 @@
+#include "run/record.h"
+
+#include "gpurun/version.h"
+#include "job/memory.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static const char *const memory_names[] = {"explicit", "pinned", "zerocopy", "managed"};
+
+/* Length of the UTF-8 sequence at `s`, 0 when it is none that JSON may hold. */
+static size_t utf8_length(const unsigned char *s)
+{
+    const size_t length = *s < 0x80             ? 1
+                          : (*s & 0xE0) == 0xC0 ? 2
+                          : (*s & 0xF0) == 0xE0 ? 3
+                          : (*s & 0xF8) == 0xF0 ? 4
+                                                : 0;
+    uint32_t code;
+
+    if (length < 2)
+        return length;
+    code = *s & (0xFFu >> (length + 1));
+    for (size_t i = 1; i < length; i++) {
+        if ((s[i] & 0xC0) != 0x80)
+            return 0;
+        code = code << 6 | (s[i] & 0x3Fu);
+    }
+    if (code < (length == 2   ? 0x80u
+                : length == 3 ? 0x800u
+                              : 0x10000u) ||
+        code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
+        return 0;
+    return length;
+}
+
+json_t *json_text(const char *text)
+{
+    char *clean = allocate(3 * strlen(text) + 1, 1), *to = clean;
+    json_t *json;
+
+    while (*text != '\0') {
+        size_t length = utf8_length((const unsigned char *)text);
+
+        memcpy(to, length ? text : "\xEF\xBF\xBD", length ? length : 3);
+        to += length ? length : 3;
+        text += length ? length : 1;
+    }
+    json = json_string(clean);
+    free(clean);
+    return json;
+}
+
+json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *hash_text(uint64_t hash)
+{
+    char text[17];
+
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
+    return json_string(text);
+}
+
+static json_t *stats_json(const struct samples *s)
+{
+    const struct stats t = stats_of(s->values, s->count);
+
+    if (t.n == 0)
+        return json_null();
+    return json_pack("{sIsfsfsfsfsfsfsfs[ff]}", "n", (json_int_t)t.n, "min", t.min, "q1", t.q1,
+                     "median", t.median, "q3", t.q3, "max", t.max, "mean", t.mean, "sd", t.sd,
+                     "median_ci95", t.low, t.high);
+}
+
+static json_t *ratio_json(const struct samples *numerator, const struct samples *denominator)
+{
+    const struct stats t = stats_of_ratio(numerator, denominator);
+
+    if (t.n == 0)
+        return json_null();
+    return json_pack("{sIsfs[ff]}", "rounds", (json_int_t)t.n, "median", t.median, "median_ci95",
+                     t.low, t.high);
+}
+
+/* --- the job's part --- */
+
+static void add_options(json_t *into, const struct option_table *table, const void *options)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        const struct gpurun_option *row = option_at(table, i);
+        json_t *value = row->type == GPURUN_OPTION_TEXT
+                            ? json_text(*(const char *const *)((const char *)options + row->offset))
+                            : option_to_json(row, options);
+
+        json_object_set_new(into, row->name, value);
+    }
+}
+
+static json_t *inputs_json(const struct run *run)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < run->buffer_count; i++) {
+        const struct buffer *b = &run->buffers[i];
+        const struct gpurun_tensor *t = &b->declared;
+        json_t *shape, *input;
+
+        if (t->role == GPURUN_OUT)
+            continue;
+        shape = json_array();
+        for (int k = 0; k < t->rank; k++)
+            json_array_append_new(shape, json_integer(t->dims[k]));
+        input = json_pack("{sssososssIso}", "tensor", t->name, "source",
+                          json_text(b->source ? b->source->text : "uniform"), "shape", shape,
+                          "dtype", gpurun_dtype_name(t->dtype), "bytes", (json_int_t)t->bytes,
+                          "hash", hash_text(b->hash));
+        json_array_append_new(list, input);
+    }
+    return list;
+}
+
+static void cpu_model(char *text, size_t size)
+{
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[256];
+
+    snprintf(text, size, "unknown");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':') != NULL) {
+            snprintf(text, size, "%s", strchr(line, ':') + 2);
+            text[strcspn(text, "\n")] = '\0';
+            break;
+        }
+    if (f != NULL)
+        fclose(f);
+}
+
+static json_t *environment_json(const struct run *run)
+{
+    const struct device_info *d = &run->device_info;
+    char host[256] = "", cpu[256];
+    json_t *e = json_object();
+
+    gethostname(host, sizeof host - 1);
+    cpu_model(cpu, sizeof cpu);
+    json_object_set_new(e, "host", json_text(host));
+    json_object_set_new(e, "cpu", json_text(cpu));
+    json_object_set_new(e, "cpus", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+    json_object_set_new(e, "threads", json_integer(run->core.threads));
+    json_object_set_new(e, "build", json_string(GPURUN_VERSION));
+    json_object_set_new(e, "plugin_build", json_string(run->plugin->build));
+    if (run->device == NULL)
+        return e;
+    json_object_set_new(e, "device_name", json_text(d->name));
+    json_object_set_new(e, "device_uuid", json_string(d->uuid));
+    json_object_set_new(e, "compute", json_integer(d->limits.compute));
+    json_object_set_new(e, "sm_count", json_integer(d->limits.sm_count));
+    json_object_set_new(e, "device_bytes", json_integer((json_int_t)d->limits.global_bytes));
+    json_object_set_new(e, "driver", json_integer(d->driver));
+    json_object_set_new(e, "runtime", json_integer(d->runtime));
+    return e;
+}
+
+json_t *record_options(const struct run *run)
+{
+    json_t *options = json_object();
+
+    add_options(options, &core_options_table, &run->core);
+    add_options(options, &run->plugin->options, run->ctx.options);
+    return options;
+}
+
+json_t *record_job(const struct run *run)
+{
+    json_t *job = json_object();
+    char device[16] = "cpu";
+
+    if (run->device != NULL)
+        snprintf(device, sizeof device, "gpu:%d", run->device_index);
+    json_object_set_new(job, "schema", json_integer(RECORD_SCHEMA));
+    json_object_set_new(job, "job", json_text(run->job->name));
+    json_object_set_new(job, "plugin", json_string(run->plugin->table->name));
+    json_object_set_new(job, "memory", json_string(memory_names[run->core.memory]));
+    json_object_set_new(job, "device", json_string(device));
+    json_object_set_new(job, "options", record_options(run));
+    json_object_set_new(job, "input", inputs_json(run));
+    json_object_set_new(job, "environment", environment_json(run));
+    json_object_set_new(job, "started", json_string(run->started));
+    return job;
+}
+
+/* --- the case's part --- */
+
+static json_t *proof_json(const struct run *run, const struct run_case *c)
+{
+    static const char *const modes[] = {"none", "full", "certify"};
+    const struct gpurun_proof *p = &c->proof;
+    json_t *proof, *wrong = json_array(), *relaxed = json_array();
+
+    for (int i = 0; i < WRONG_SHOWN && i < p->wrong; i++)
+        json_array_append_new(wrong, json_text(c->wrong[i]));
+    if (p->relaxed & GPURUN_UNSORTED)
+        json_array_append_new(relaxed, json_string("unsorted"));
+    if (p->relaxed & GPURUN_TIES_ANY)
+        json_array_append_new(relaxed, json_string("ties_any"));
+    if (p->relaxed & GPURUN_FLOAT_BY_BITS)
+        json_array_append_new(relaxed, json_string("float_by_bits"));
+    proof =
+        json_pack("{sssIsIsoso}", "mode", run->core.verify == VERIFY_OFF ? "off" : modes[p->mode],
+                  "checked", (json_int_t)p->checked, "wrong", (json_int_t)p->wrong, "first_wrong",
+                  wrong, "relaxed", relaxed);
+    json_object_set_new(proof, "worst_error", json_number(p->worst_error));
+    json_object_set_new(proof, "bound", json_number(p->bound));
+    json_object_set_new(proof, "detects", p->detects ? json_text(p->detects) : json_null());
+    return proof;
+}
+
+static json_t *throughput_json(const struct run *run, double median_ms)
+{
+    const struct gpurun_work *w = &run->ctx.work;
+    const double seconds = median_ms * 1e-3;
+
+    return json_pack("{sososo}", "bytes_per_s",
+                     json_number((w->bytes_read + w->bytes_written) / seconds), "operations_per_s",
+                     json_number(w->operations / seconds), "elements_per_s",
+                     json_number(w->elements / seconds));
+}
+
+/* The ceiling that fits what the job moves: a copy where it writes about as much as it reads. */
+static json_t *limit_json(const struct run *run, const struct run_case *c)
+{
+    const struct gpurun_work *w = &run->ctx.work;
+    const bool copies = w->bytes_written > w->bytes_read / 2;
+    const double scale = (w->bytes_read + w->bytes_written) / (double)run->ceiling_bytes;
+    const struct stats ratio = stats_of_ratio(copies ? &run->copy_ms : &run->read_ms, &c->time_ms);
+
+    if (run->ceiling_bytes == 0 || ratio.n == 0)
+        return json_null();
+    return json_pack("{sssIsososososo}", "kind", copies ? "copy" : "read", "bytes",
+                     (json_int_t)run->ceiling_bytes, "percent",
+                     json_number(100 * scale * ratio.median), "percent_low",
+                     json_number(100 * scale * ratio.low), "percent_high",
+                     json_number(100 * scale * ratio.high), "read_ms", stats_json(&run->read_ms),
+                     "copy_ms", stats_json(&run->copy_ms));
+}
+
+static json_t *versus_json(const struct run *run, const struct run_case *c)
+{
+    json_t *versus = json_object();
+
+    for (int i = 0; i < run->case_count; i++) {
+        const struct run_case *other = &run->cases[i];
+        const bool is_yardstick =
+            other->variant == NULL || (other->variant->capabilities & GPURUN_PEER);
+
+        if (other != c && is_yardstick && other->status == CASE_PASSED && other->time_ms.count > 0)
+            json_object_set_new(versus, other->name, ratio_json(&other->time_ms, &c->time_ms));
+    }
+    return versus;
+}
+
+static void add_times(json_t *record, const struct run *run, const struct run_case *c)
+{
+    const struct stats t = stats_of(c->time_ms.values, c->time_ms.count);
+
+    json_object_set_new(record, "time_ms", stats_json(&c->time_ms));
+    json_object_set_new(record, "phases_ms",
+                        json_pack("{sososo}", "upload", stats_json(&c->upload_ms), "run",
+                                  stats_json(&c->time_ms), "download",
+                                  stats_json(&c->download_ms)));
+    json_object_set_new(record, "end_to_end_ms",
+                        stats_json(c->variant ? &c->end_to_end_ms : &c->time_ms));
+    json_object_set_new(record, "throughput", throughput_json(run, t.median));
+    json_object_set_new(record, "limit", c->variant ? limit_json(run, c) : json_null());
+    json_object_set_new(record, "versus", versus_json(run, c));
+}
+
+/* case_id is the question (name, options, variant, memory); key adds who answered it and on what data. */
+static void add_identity(json_t *record, const struct run *run)
+{
+    json_t *question =
+        json_pack("{sOsOsOsO}", "job", json_object_get(record, "job"), "options",
+                  json_object_get(record, "options"), "variant", json_object_get(record, "variant"),
+                  "memory", json_object_get(record, "memory"));
+    char *text = json_dumps(question, JSON_COMPACT | JSON_SORT_KEYS);
+    uint64_t hash = XXH3_64bits(text, strlen(text));
+
+    json_object_set_new(record, "case_id", hash_text(hash));
+    hash = XXH3_64bits_withSeed(GPURUN_VERSION, strlen(GPURUN_VERSION), hash);
+    hash = XXH3_64bits_withSeed(run->plugin->build, strlen(run->plugin->build), hash);
+    hash = XXH3_64bits_withSeed(run->device_info.name, strlen(run->device_info.name), hash);
+    for (int i = 0; i < run->buffer_count; i++)
+        hash = XXH3_64bits_withSeed(&run->buffers[i].hash, sizeof run->buffers[i].hash, hash);
+    json_object_set_new(record, "key", hash_text(hash));
+    free(text);
+    json_decref(question);
+}
+
+json_t *record_case(const struct run *run, const struct run_case *c, const json_t *job)
+{
+    json_t *record = json_copy((json_t *)job);
+
+    json_object_set_new(record, "variant", json_string(c->name));
+    json_object_set_new(
+        record, "peer",
+        json_boolean(c->variant != NULL && (c->variant->capabilities & GPURUN_PEER)));
+    if (c->variant == NULL)
+        json_object_set_new(record, "device", json_string("cpu"));
+    json_object_set_new(record, "status", json_string(case_status_name(c->status)));
+    json_object_set_new(record, "reason", json_text(c->reason));
+    json_object_set_new(record, "flags", json_array());
+    json_object_set_new(record, "proof", proof_json(run, c));
+    if (c->status == CASE_PASSED && c->time_ms.count > 0)
+        add_times(record, run, c);
+    if (c->shown != NULL)
+        json_object_set(record, "shown", c->shown);
+    json_object_set_new(record, "rounds", json_integer(run->rounds));
+    json_object_set_new(record, "round_id", hash_text(run->round_seed));
+    json_object_set_new(record, "cache", json_string("hot"));
+    json_object_set_new(record, "launch", json_string("stream"));
+    add_identity(record, run);
+    return record;
+}
+
+json_t *record_lost(const struct job *job, const char *name, enum case_status status,
+                    const char *reason)
+{
+    char started[32];
+    const time_t now = time(NULL);
+    struct tm utc;
+
+    strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    return json_pack("{sisossssssssso*s[]ss}", "schema", RECORD_SCHEMA, "job", json_text(job->name),
+                     "plugin", job->core.plugin, "variant", name, "device", job->core.device,
+                     "status", case_status_name(status), "reason", json_text(reason), "flags",
+                     "started", started);
+}

@@ -1,0 +1,30 @@
+/*
+ * Timing: warm-up, rounds of all live cases in random order, end-to-end rounds. Every case here has been
+ * proved. A case that fails is ended with its reason and takes part no further.
+ */
+#ifndef GPURUN_RUN_ROUNDS_H
+#define GPURUN_RUN_ROUNDS_H
+
+#include "run/run.h"
+
+/* One untimed run of a case, enqueued on the device or done on the CPU. */
+enum gpurun_status case_run(struct run *run, struct run_case *c);
+
+/* Runs, brings back and judges a case whose outputs were poisoned before: the proof. */
+enum gpurun_status case_prove(struct run *run, struct run_case *c);
+
+/* verify on the answer that is now in the host tensors; sets the case's status. */
+enum gpurun_status case_judge(struct run *run, struct run_case *c);
+
+/* Notes that a case has ended badly with `status` and run->why. */
+void case_end(struct run *run, struct run_case *c, enum gpurun_status status);
+
+/* True while a case has neither failed nor been skipped. */
+bool case_is_live(const struct run_case *c);
+
+/* `enter` is called before each case's part, so that a crash or hang can be laid at its door. Returns
+ * GPURUN_DEVICE when the device is lost, in the last case entered. */
+typedef void rounds_enter(void *user, struct run_case *c, const char *phase);
+enum gpurun_status rounds_run(struct run *run, rounds_enter *enter, void *user);
+
+#endif

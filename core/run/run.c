@@ -1,0 +1,330 @@
+#include "run/run.h"
+
+#include "job/memory.h"
+#include "job/value.h"
+#include "run/datafile.h"
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char default_input[] = "uniform";
+
+const char *case_status_name(enum case_status status)
+{
+    static const char *const names[] = {"passed",  "failed",      "error",         "crashed",
+                                        "timeout", "unsupported", "out-of-memory", "interrupted"};
+    return names[status];
+}
+
+double now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+enum gpurun_status run_fail(struct run *run, enum gpurun_status status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(run->why.text, sizeof run->why.text, format, args);
+    va_end(args);
+    return status;
+}
+
+/* --- what the core does for a plugin --- */
+
+static struct run *run_of(struct gpurun_ctx *ctx)
+{
+    return (struct run *)ctx;
+}
+
+static enum gpurun_status plugin_fail(struct gpurun_ctx *ctx, enum gpurun_status status,
+                                      const char *key, const char *format, ...)
+{
+    struct run *run = run_of(ctx);
+    char what[800];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (key != NULL)
+        fault_format(run->why.text, sizeof run->why.text, job_origin(run->job, key), key, what);
+    else
+        snprintf(run->why.text, sizeof run->why.text, "%s", what);
+    return status;
+}
+
+static void plugin_wrong(struct gpurun_ctx *ctx, struct gpurun_proof *proof, const char *format,
+                         ...)
+{
+    struct run_case *c = run_of(ctx)->judged;
+    va_list args;
+
+    if (c != NULL && proof->wrong < WRONG_SHOWN) {
+        va_start(args, format);
+        vsnprintf(c->wrong[proof->wrong], sizeof c->wrong[0], format, args);
+        va_end(args);
+    }
+    proof->wrong++;
+}
+
+/* The job's `input...` or `output...` key for a tensor: by its name, or the plain key for the first of its
+ * role. NULL: not given. */
+static const struct binding *find_binding(const struct run *run, const char *name, bool is_output,
+                                          bool is_first)
+{
+    const struct binding *list = is_output ? run->job->outputs : run->job->inputs;
+    const size_t count = is_output ? run->job->output_count : run->job->input_count;
+
+    for (size_t i = 0; i < count; i++)
+        if (list[i].tensor == NULL ? is_first : strcmp(list[i].tensor, name) == 0)
+            return &list[i];
+    return NULL;
+}
+
+static bool is_first_of_role(const struct run *run, bool is_output)
+{
+    for (int i = 0; i < run->buffer_count; i++)
+        if ((run->buffers[i].tensor.role == GPURUN_OUT) == is_output)
+            return false;
+    return true;
+}
+
+static bool is_file(const struct binding *b)
+{
+    return b != NULL && strncmp(b->text, "file:", 5) == 0;
+}
+
+static enum gpurun_status plugin_input_shape(struct gpurun_ctx *ctx, const char *name,
+                                             struct gpurun_shape *shape)
+{
+    struct run *run = run_of(ctx);
+    const struct binding *b = find_binding(run, name, false, is_first_of_role(run, false));
+    struct datafile file;
+    struct why why;
+    enum gpurun_status status;
+
+    shape->rank = 0;
+    if (!is_file(b))
+        return GPURUN_OK;
+    status = datafile_inspect(b->text + 5, shape->dtype, &file, &why);
+    if (status != GPURUN_OK)
+        return plugin_fail(ctx, status, b->key, "%s", why.text);
+    shape->dtype = file.dtype;
+    shape->rank = file.rank;
+    memcpy(shape->dims, file.dims, sizeof shape->dims);
+    return GPURUN_OK;
+}
+
+/* Elements and bytes of a shape; false when a product does not fit or a length is negative. */
+static bool size_shape(struct gpurun_tensor *t)
+{
+    int64_t bytes;
+
+    t->elems = 1;
+    for (int i = 0; i < t->rank; i++)
+        if (t->dims[i] < 0 || __builtin_mul_overflow(t->elems, t->dims[i], &t->elems))
+            return false;
+    if (__builtin_mul_overflow(t->elems, (int64_t)gpurun_dtype_bytes(t->dtype), &bytes) ||
+        bytes > INT64_MAX / 4)
+        return false;
+    t->bytes = (size_t)bytes;
+    return true;
+}
+
+static bool attach_source(struct run *run, struct buffer *b, const struct binding *source)
+{
+    struct why why;
+
+    b->source = source;
+    if (is_file(source))
+        return true;
+    if (generator_parse(source ? source->text : default_input, &b->generator, &why) == GPURUN_OK &&
+        generator_check(&b->generator, b->tensor.dtype, &why) == GPURUN_OK)
+        return true;
+    plugin_fail(&run->ctx, GPURUN_INVALID, source ? source->key : NULL, "%s", why.text);
+    return false;
+}
+
+static struct gpurun_tensor *plugin_tensor(struct gpurun_ctx *ctx, const char *name,
+                                           enum gpurun_role role, enum gpurun_dtype dtype, int rank,
+                                           const int64_t *dims)
+{
+    struct run *run = run_of(ctx);
+    struct buffer *b = &run->buffers[run->buffer_count];
+    const bool is_first = is_first_of_role(run, role == GPURUN_OUT);
+
+    if (!run->in_setup || run->buffer_count == TENSORS_MAX || rank < 0 || rank > GPURUN_RANK_MAX) {
+        plugin_fail(ctx, GPURUN_ERROR, NULL, "tensor %s: asked for outside setup, or of rank %d",
+                    name, rank);
+        return NULL;
+    }
+    b->tensor = (struct gpurun_tensor){.name = name, .role = role, .dtype = dtype, .rank = rank};
+    memcpy(b->tensor.dims, dims, (size_t)rank * sizeof *dims);
+    if (!size_shape(&b->tensor)) {
+        plugin_fail(ctx, GPURUN_INVALID, NULL,
+                    "tensor %s: its size in bytes does not fit 64 bits: make the job smaller",
+                    name);
+        return NULL;
+    }
+    if (role != GPURUN_OUT && !attach_source(run, b, find_binding(run, name, false, is_first)))
+        return NULL;
+    b->declared = b->tensor;
+    run->buffer_count++;
+    return &b->tensor;
+}
+
+const struct gpurun_core run_core = {.struct_size = sizeof run_core,
+                                     .tensor = plugin_tensor,
+                                     .input_shape = plugin_input_shape,
+                                     .fail = plugin_fail,
+                                     .wrong = plugin_wrong};
+
+/* --- before and after setup --- */
+
+/* Nearest name over the plugin's options and the core's keys. */
+static const char *nearest_key(const struct plugin *plugin, const char *key)
+{
+    const char *const *core_names = core_key_names();
+    const char **names;
+    const char *nearest;
+    size_t count = 0;
+
+    while (core_names[count] != NULL)
+        count++;
+    names = allocate(count + plugin->options.count + 1, sizeof *names);
+    memcpy(names, core_names, count * sizeof *names);
+    for (uint32_t i = 0; i < plugin->options.count; i++)
+        names[count++] = option_at(&plugin->options, i)->name;
+    nearest = value_nearest(key, names);
+    free(names);
+    return nearest;
+}
+
+static void set_options(struct run *run, struct faults *faults)
+{
+    const struct gpurun_option *row;
+    const char *nearest;
+    struct why why;
+
+    for (size_t i = 0; i < run->job->setting_count; i++) {
+        const struct setting *s = &run->job->settings[i];
+
+        if (core_knows(s->key))
+            continue;
+        row = option_find(&run->plugin->options, s->key);
+        if (row != NULL) {
+            if (option_set(row, s->text, run->ctx.options, &why) != GPURUN_OK)
+                faults_add(faults, s->where, s->key, "%s", why.text);
+        } else if (!s->shared) {
+            nearest = nearest_key(run->plugin, s->key);
+            faults_add(faults, s->where, s->key,
+                       "is no option of %s%s%s%s; gpurun describe %s lists them",
+                       run->plugin->table->name, nearest ? ", did you mean " : "",
+                       nearest ? nearest : "", nearest ? "?" : "", run->plugin->table->name);
+        }
+    }
+}
+
+static void resolve_core(struct run *run, struct faults *faults)
+{
+    const struct gpurun_plugin *p = run->plugin->table;
+    cpu_set_t set;
+    char item[64];
+    const char *list = run->core.variant;
+
+    if (run->core.memory == GPURUN_AUTO)
+        run->core.memory = p->memory_default;
+    if (!(p->memory & GPURUN_MEMORY_BIT(run->core.memory)))
+        faults_add(faults, job_origin(run->job, "memory"), "memory",
+                   "%s does not support it; gpurun describe %s lists what it does", p->name,
+                   p->name);
+    if (run->core.threads == GPURUN_AUTO)
+        run->core.threads = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    if (strcmp(list, "auto") == 0 || strcmp(list, "all") == 0)
+        return;
+    while (p->variant_count > 0 && list_next(&list, item, sizeof item))
+        if (plugin_find_variant(run->plugin, item) == NULL)
+            faults_add(faults, job_origin(run->job, "variant"), "variant",
+                       "'%s' is no variant of %s; gpurun describe %s lists them", item, p->name,
+                       p->name);
+}
+
+enum gpurun_status run_prepare(struct run *run, const struct job *job, const struct plugin *plugin,
+                               struct faults *faults)
+{
+    const size_t before = faults->count;
+    struct why why;
+
+    *run = (struct run){.job = job, .plugin = plugin, .core = job->core, .device_index = -1};
+    run->ctx.core = &run_core;
+    run->ctx.options = allocate(1, plugin->table->options_bytes);
+    run->ctx.state = allocate(1, plugin->table->state_bytes);
+    option_set_defaults(&plugin->options, run->ctx.options, &why);
+    set_options(run, faults);
+    resolve_core(run, faults);
+    run->ctx.threads = (int)run->core.threads;
+    return faults->count == before ? GPURUN_OK : GPURUN_INVALID;
+}
+
+static bool has_tensor(const struct run *run, const struct binding *b, bool is_output)
+{
+    for (int i = 0; i < run->buffer_count; i++)
+        if ((run->buffers[i].tensor.role == GPURUN_OUT) == is_output &&
+            (b->tensor == NULL || strcmp(b->tensor, run->buffers[i].tensor.name) == 0))
+            return true;
+    return false;
+}
+
+static enum gpurun_status check_bindings(struct run *run, const struct binding *list, size_t count,
+                                         bool is_output)
+{
+    char names[300] = "";
+    size_t used = 0;
+
+    for (int i = 0; i < run->buffer_count && used < sizeof names; i++)
+        if ((run->buffers[i].tensor.role == GPURUN_OUT) == is_output)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     run->buffers[i].tensor.name);
+    for (size_t i = 0; i < count; i++)
+        if (!list[i].shared && !has_tensor(run, &list[i], is_output))
+            return plugin_fail(&run->ctx, GPURUN_INVALID, list[i].key,
+                               "%s has no such %s; it has: %s", run->plugin->table->name,
+                               is_output ? "output" : "input", names[0] ? names : "none");
+    return GPURUN_OK;
+}
+
+enum gpurun_status run_setup(struct run *run)
+{
+    enum gpurun_status status;
+
+    run->in_setup = true;
+    status = run->plugin->table->setup(&run->ctx);
+    run->in_setup = false;
+    GPURUN_TRY(status);
+    GPURUN_TRY(check_bindings(run, run->job->inputs, run->job->input_count, false));
+    return check_bindings(run, run->job->outputs, run->job->output_count, true);
+}
+
+void run_finish(struct run *run)
+{
+    run->plugin->table->teardown(&run->ctx);
+    for (int i = 0; i < run->case_count; i++) {
+        samples_free(&run->cases[i].time_ms);
+        samples_free(&run->cases[i].end_to_end_ms);
+        samples_free(&run->cases[i].upload_ms);
+        samples_free(&run->cases[i].download_ms);
+        json_decref(run->cases[i].shown);
+    }
+    samples_free(&run->read_ms);
+    samples_free(&run->copy_ms);
+    free(run->ctx.options);
+    free(run->ctx.state);
+}

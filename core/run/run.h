@@ -1,0 +1,102 @@
+/*
+ * One job on one device while a worker runs it: what its parts (tensors, cases, rounds, record) share.
+ */
+#ifndef GPURUN_RUN_RUN_H
+#define GPURUN_RUN_RUN_H
+
+#include "measure/stats.h"
+#include "plan/job.h"
+#include "plan/registry.h"
+#include "run/device.h"
+#include "run/generate.h"
+
+enum { TENSORS_MAX = 16, CASES_MAX = 64, WRONG_SHOWN = 10 };
+
+/* A tensor with the allocations behind it. The tensor is first: the plugin holds a pointer to it. */
+struct buffer {
+    struct gpurun_tensor tensor;
+    struct gpurun_tensor declared; /* as setup asked for it: verify may shrink an answer's shape */
+    const struct binding *source;  /* input: its key in the job file; NULL: the default generator */
+    struct generator generator;    /* used unless the source is a file */
+    void *host_block, *dev_block;  /* what was allocated; the tensor starts `offset` elements in */
+    void *original_host;           /* inout: the input as it was */
+    void *original_dev;
+    size_t block_bytes;
+    uint64_t hash; /* of an input's bytes */
+};
+
+enum case_status {
+    CASE_PASSED,
+    CASE_FAILED,
+    CASE_ERROR,
+    CASE_CRASHED,
+    CASE_TIMEOUT,
+    CASE_UNSUPPORTED,
+    CASE_NO_MEMORY,
+    CASE_INTERRUPTED,
+};
+
+const char *case_status_name(enum case_status status);
+
+struct run_case {
+    const struct gpurun_variant *variant; /* NULL: the CPU baseline */
+    const char *name;                     /* "cpu" or the variant's */
+    enum case_status status;
+    char reason[1200];
+    bool skipped; /* recorded by an earlier attempt at this job */
+    bool done;    /* its record has been sent */
+    void *state;  /* device memory private to the variant */
+    struct gpurun_proof proof;
+    char wrong[WRONG_SHOWN][200]; /* the first wrong elements */
+    struct samples time_ms, end_to_end_ms, upload_ms, download_ms;
+    double spent_s;
+    json_t *shown; /* what `show` asked for; NULL if nothing */
+};
+
+struct run {
+    struct gpurun_ctx ctx; /* first: the plugin holds a pointer to it */
+    const struct job *job;
+    const struct plugin *plugin;
+    struct core_options core; /* the job's, every auto resolved */
+    struct device *device;    /* NULL: CPU only */
+    struct device_info device_info;
+    int device_index;
+    struct buffer buffers[TENSORS_MAX];
+    int buffer_count;
+    struct run_case cases[CASES_MAX];
+    int case_count;
+    struct run_case *judged; /* whose answer verify is looking at */
+    bool in_setup;
+    struct why why; /* of the failure being passed upwards */
+    void *scratch;
+    size_t scratch_bytes;
+    void *ceiling; /* device memory for the copy and read ceilings */
+    size_t ceiling_bytes;
+    struct samples read_ms, copy_ms;
+    uint64_t round_seed;
+    int rounds;
+    char started[32]; /* UTC, ISO 8601 */
+};
+
+/* Services for plugins; a run's ctx.core points to it. */
+extern const struct gpurun_core run_core;
+
+/* Fills the parts that need no data: options parsed, ctx prepared. setup has not run yet. Reasons carry
+ * file, line and key. */
+enum gpurun_status run_prepare(struct run *run, const struct job *job, const struct plugin *plugin,
+                               struct faults *faults);
+
+/* setup, under run->in_setup; afterwards every key of the job file that names a tensor has been checked. */
+enum gpurun_status run_setup(struct run *run);
+
+/* teardown and everything that run_prepare and the tensors allocated. */
+void run_finish(struct run *run);
+
+/* Turns the device's or the core's own failure into the run's reason. */
+enum gpurun_status run_fail(struct run *run, enum gpurun_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Seconds on a clock that only goes forward. */
+double now_s(void);
+
+#endif

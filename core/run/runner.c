@@ -1,0 +1,401 @@
+#include "run/runner.h"
+
+#include "job/memory.h"
+#include "job/value.h"
+#include "run/record.h"
+#include "run/rounds.h"
+#include "run/tensors.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A run with its listener: what the callbacks from the rounds need. */
+struct runner {
+    struct run run;
+    const struct runner_listener *listener;
+    const json_t *skip;
+    json_t *job; /* the job's part of every record, once known */
+    struct run_case *current;
+};
+
+static void say(struct runner *r, json_t *message)
+{
+    r->listener->say(r->listener->user, message);
+}
+
+static void enter(void *user, struct run_case *c, const char *phase)
+{
+    struct runner *r = user;
+
+    r->current = c;
+    say(r, json_pack("{ssssso}", "type", "phase", "phase", phase, "case",
+                     c ? json_string(c->name) : json_null()));
+}
+
+static void send_record(struct runner *r, struct run_case *c)
+{
+    if (c->skipped || c->done)
+        return;
+    c->done = true;
+    say(r, json_pack("{ssso}", "type", "record", "record", record_case(&r->run, c, r->job)));
+}
+
+/* --- which cases --- */
+
+static bool is_skipped(const json_t *skip, const char *name)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(skip, i, item) if (strcmp(json_string_value(item), name) == 0) return true;
+    return false;
+}
+
+static void add_case(struct run *run, const struct gpurun_variant *v, const char *name,
+                     const json_t *skip)
+{
+    struct run_case *c = &run->cases[run->case_count];
+
+    for (int i = 0; i < run->case_count; i++)
+        if (strcmp(run->cases[i].name, name) == 0)
+            return;
+    if (run->case_count == CASES_MAX)
+        return;
+    *c = (struct run_case){.variant = v, .name = name, .skipped = is_skipped(skip, name)};
+    run->case_count++;
+}
+
+/* Why a variant cannot run here, or GPURUN_OK. */
+static enum gpurun_status check_variant(struct run *run, const struct gpurun_variant *v)
+{
+    if (v->min_compute > run->ctx.device.compute)
+        return run_fail(run, GPURUN_UNSUPPORTED,
+                        "needs compute capability %d.%d, this device has %d.%d",
+                        v->min_compute / 10, v->min_compute % 10, run->ctx.device.compute / 10,
+                        run->ctx.device.compute % 10);
+    return v->supported ? v->supported(&run->ctx) : GPURUN_OK;
+}
+
+/* `auto`: variants stand from naive to best, so it is the last that is no peer and can run. */
+static const struct gpurun_variant *best_variant(struct run *run)
+{
+    const struct gpurun_variant *v;
+
+    for (uint32_t i = run->plugin->table->variant_count; i-- > 0;) {
+        v = plugin_variant(run->plugin, i);
+        if (!(v->capabilities & GPURUN_PEER) && check_variant(run, v) == GPURUN_OK)
+            return v;
+    }
+    return run->plugin->table->variant_count ? plugin_variant(run->plugin, 0) : NULL;
+}
+
+static void list_gpu_cases(struct run *run, const json_t *skip)
+{
+    const char *list = run->core.variant;
+    const struct gpurun_variant *v;
+    char item[64];
+
+    if (strcmp(list, "auto") == 0) {
+        if ((v = best_variant(run)) != NULL)
+            add_case(run, v, v->name, skip);
+        return;
+    }
+    for (uint32_t i = 0; strcmp(list, "all") == 0 && i < run->plugin->table->variant_count; i++)
+        add_case(run, plugin_variant(run->plugin, i), plugin_variant(run->plugin, i)->name, skip);
+    while (strcmp(list, "all") != 0 && list_next(&list, item, sizeof item))
+        if ((v = plugin_find_variant(run->plugin, item)) != NULL)
+            add_case(run, v, v->name, skip);
+}
+
+static void list_cases(struct run *run, const json_t *skip)
+{
+    if (run->core.cpu || run->device == NULL)
+        add_case(run, NULL, "cpu", skip);
+    if (run->device != NULL)
+        list_gpu_cases(run, skip);
+}
+
+/* --- the device --- */
+
+int runner_choose_device(const struct job *job, bool *demanded, struct why *why)
+{
+    const char *text = job->core.device;
+    struct why unused;
+    int64_t index = 0;
+    int count;
+
+    *demanded = strcmp(text, "auto") != 0 && strcmp(text, "cpu") != 0;
+    if (strcmp(text, "cpu") == 0) {
+        why_fail(why, GPURUN_OK, "device = cpu");
+        return -1;
+    }
+    count = device_api.count(why);
+    if (strcmp(text, "gpu") != 0 && strcmp(text, "auto") != 0)
+        value_parse_int(text, &index, &unused);
+    if (count > 0 && index >= count) {
+        why_fail(why, GPURUN_ERROR, "device = %s: there are %d, numbered from 0", text, count);
+        return -1;
+    }
+    return count > 0 ? (int)index : -1;
+}
+
+static enum gpurun_status open_device(struct runner *r, struct why *why)
+{
+    struct run *run = &r->run;
+    bool demanded;
+    const int index = runner_choose_device(run->job, &demanded, why);
+
+    if (index < 0 && demanded) {
+        say(r, json_pack("{ss}", "type", "no-device"));
+        return run_fail(run, GPURUN_ERROR, "no device: %s", why->text);
+    }
+    if (index >= 0 && run->plugin->table->variant_count == 0) {
+        why_fail(why, GPURUN_OK, "%s was built without CUDA", run->plugin->table->name);
+        return GPURUN_OK;
+    }
+    if (index < 0)
+        return GPURUN_OK;
+    GPURUN_TRY(device_api.info(index, &run->device_info, &run->why));
+    GPURUN_TRY(device_api.open(index, &run->device, &run->why));
+    run->device_index = index;
+    run->ctx.device = run->device_info.limits;
+    run->ctx.stream = device_api.stream(run->device);
+    return GPURUN_OK;
+}
+
+/* --- proof --- */
+
+/* One scratch for all variants, grown as they come; private state zeroed once. */
+static enum gpurun_status give_memory(struct run *run, struct run_case *c)
+{
+    const size_t scratch = c->variant->scratch_bytes ? c->variant->scratch_bytes(&run->ctx) : 0;
+    const size_t state = c->variant->state_bytes ? c->variant->state_bytes(&run->ctx) : 0;
+
+    if (scratch > run->scratch_bytes) {
+        device_api.release(run->device, run->scratch);
+        run->ctx.scratch = run->scratch = NULL;
+        run->scratch_bytes = 0;
+        GPURUN_TRY(device_api.alloc(run->device, scratch, &run->scratch, &run->why));
+        run->ctx.scratch = run->scratch;
+        run->scratch_bytes = scratch;
+    }
+    if (state == 0)
+        return GPURUN_OK;
+    GPURUN_TRY(device_api.alloc(run->device, state, &c->state, &run->why));
+    return device_api.fill(run->device, c->state, 0, state, &run->why);
+}
+
+static enum gpurun_status prove_case(struct run *run, struct run_case *c)
+{
+    if (c->variant != NULL) {
+        GPURUN_TRY(check_variant(run, c->variant));
+        GPURUN_TRY(give_memory(run, c));
+    }
+    GPURUN_TRY(case_prove(run, c));
+    if (c->status == CASE_PASSED)
+        c->shown = tensors_show(run);
+    tensors_reset_shapes(run);
+    return GPURUN_OK;
+}
+
+/* Every case once, the CPU first. What fails here is recorded at once. */
+static enum gpurun_status prove_all(struct runner *r)
+{
+    for (int i = 0; i < r->run.case_count; i++) {
+        struct run_case *c = &r->run.cases[i];
+        enum gpurun_status status;
+
+        if (c->skipped)
+            continue;
+        enter(r, c, "proof");
+        status = prove_case(&r->run, c);
+        if (status != GPURUN_OK)
+            case_end(&r->run, c, status);
+        if (!case_is_live(c))
+            send_record(r, c);
+        if (status == GPURUN_DEVICE)
+            return status;
+    }
+    return GPURUN_OK;
+}
+
+/* --- the answer --- */
+
+/* Whose answer is written: the first passed GPU case that promises everything, else the CPU's. */
+static struct run_case *answering_case(struct run *run)
+{
+    struct run_case *cpu = NULL;
+
+    for (int i = 0; i < run->case_count; i++) {
+        struct run_case *c = &run->cases[i];
+
+        if (!case_is_live(c))
+            continue;
+        if (c->variant == NULL)
+            cpu = c;
+        else if ((c->variant->capabilities & ~(unsigned)GPURUN_PEER) == 0)
+            return c;
+    }
+    return cpu;
+}
+
+/* One more run, proved again, so that what is written is what was just judged. */
+static enum gpurun_status write_answer(struct runner *r)
+{
+    struct run_case *c = answering_case(&r->run);
+    enum gpurun_status status;
+
+    if (r->run.job->output_count == 0 || c == NULL)
+        return GPURUN_OK;
+    enter(r, c, "output");
+    status = case_prove(&r->run, c);
+    if (status == GPURUN_OK && c->status == CASE_PASSED)
+        status = tensors_write_outputs(&r->run);
+    if (status != GPURUN_OK)
+        case_end(&r->run, c, status);
+    return status == GPURUN_DEVICE ? status : GPURUN_OK;
+}
+
+/* --- the whole --- */
+
+static void send_job(struct runner *r, const struct why *no_gpu)
+{
+    json_t *message, *cases = json_array();
+
+    for (int i = 0; i < r->run.case_count; i++)
+        json_array_append_new(cases, json_string(r->run.cases[i].name));
+    r->job = record_job(&r->run);
+    message = json_copy(r->job);
+    json_object_set_new(message, "type", json_string("job"));
+    json_object_set_new(message, "cases", cases);
+    if (r->run.device == NULL)
+        json_object_set_new(message, "no_gpu", json_text(no_gpu->text));
+    say(r, message);
+}
+
+/* Setup, data, cases. A failure here is every case's. */
+static enum gpurun_status begin(struct runner *r)
+{
+    struct why no_gpu = {""};
+
+    enter(r, NULL, "setup");
+    GPURUN_TRY(open_device(r, &no_gpu));
+    GPURUN_TRY(run_setup(&r->run));
+    list_cases(&r->run, r->skip);
+    enter(r, NULL, "data");
+    GPURUN_TRY(tensors_allocate(&r->run));
+    GPURUN_TRY(tensors_fill(&r->run));
+    send_job(r, &no_gpu);
+    return GPURUN_OK;
+}
+
+/* The lifecycle of design.md section 4, in its order. */
+static enum gpurun_status live(struct runner *r)
+{
+    GPURUN_TRY(prove_all(r));
+    GPURUN_TRY(rounds_run(&r->run, enter, r));
+    return write_answer(r);
+}
+
+static void release_all(struct run *run)
+{
+    tensors_free(run);
+    for (int i = 0; i < run->case_count && run->device != NULL; i++)
+        device_api.release(run->device, run->cases[i].state);
+    if (run->device != NULL) {
+        device_api.release(run->device, run->scratch);
+        device_api.release(run->device, run->ceiling);
+        device_api.close(run->device);
+    }
+    run_finish(run);
+}
+
+/* Before there are cases to blame, the job as a whole is the case. */
+static void end_all(struct runner *r, enum gpurun_status status)
+{
+    if (r->job == NULL)
+        r->job = record_job(&r->run);
+    if (r->run.case_count == 0)
+        add_case(&r->run, NULL, "cpu", r->skip);
+    for (int i = 0; i < r->run.case_count; i++)
+        if (case_is_live(&r->run.cases[i]))
+            case_end(&r->run, &r->run.cases[i], status);
+}
+
+/* The fault is the case's whose turn it was, so that the next attempt has one case less. */
+static enum runner_end lose_device(struct runner *r)
+{
+    if (r->current != NULL && case_is_live(r->current))
+        case_end(&r->run, r->current, GPURUN_DEVICE);
+    return RUNNER_AGAIN;
+}
+
+enum runner_end runner_run(const struct job *job, const struct plugin *plugin, const json_t *skip,
+                           const struct runner_listener *listener)
+{
+    struct runner *r = allocate(1, sizeof *r);
+    struct faults faults = {0};
+    const time_t now = time(NULL);
+    enum gpurun_status status;
+    enum runner_end end = RUNNER_DONE;
+    struct tm utc;
+
+    r->listener = listener;
+    r->skip = skip;
+    status = run_prepare(&r->run, job, plugin, &faults);
+    r->run.round_seed = (uint64_t)job->core.seed;
+    strftime(r->run.started, sizeof r->run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    if (status != GPURUN_OK)
+        run_fail(&r->run, status, "%s", faults.texts[0]);
+    else
+        status = begin(r);
+    if (status == GPURUN_OK && (status = live(r)) == GPURUN_DEVICE)
+        end = lose_device(r);
+    else if (status != GPURUN_OK)
+        end_all(r, status);
+    if (status == GPURUN_DEVICE && end == RUNNER_DONE)
+        end = RUNNER_REPLACE;
+    for (int i = 0; i < r->run.case_count; i++)
+        if (end != RUNNER_AGAIN || !case_is_live(&r->run.cases[i]))
+            send_record(r, &r->run.cases[i]);
+    enter(r, NULL, "teardown");
+    release_all(&r->run);
+    json_decref(r->job);
+    faults_free(&faults);
+    free(r);
+    return end;
+}
+
+static json_t *describe_checked(struct run *run, bool options)
+{
+    json_t *cases = json_array();
+    const char *list = run->core.variant;
+    char item[64];
+
+    if (run->core.cpu)
+        json_array_append_new(cases, json_string("cpu"));
+    while (strcmp(run->core.device, "cpu") != 0 && list_next(&list, item, sizeof item))
+        json_array_append_new(cases, json_string(item));
+    return json_pack("{soso*}", "cases", cases, "options", options ? record_options(run) : NULL);
+}
+
+json_t *runner_check(const struct job *job, const struct plugin *plugin, bool options,
+                     struct faults *faults)
+{
+    struct run *run = allocate(1, sizeof *run);
+    json_t *described = NULL;
+    enum gpurun_status status = run_prepare(run, job, plugin, faults);
+
+    if (status == GPURUN_OK) {
+        status = run_setup(run);
+        /* A file or a library that fails is only known by running; a wrong option is known now. */
+        if (status == GPURUN_INVALID)
+            faults_add_text(faults, run->why.text);
+        else
+            described = describe_checked(run, options);
+    }
+    run_finish(run);
+    free(run);
+    return described;
+}

@@ -1,0 +1,122 @@
+/*
+ * The two loops that run_cpu spends its time in. Written with vector extensions, so that they are vector
+ * code at any optimisation level, and compiled twice on x86-64: for every such machine, and for AVX2,
+ * chosen when it runs.
+ */
+#include "topk.h"
+#include "topk_key.h"
+#include <stddef.h>
+
+enum { LANE_BYTES = 32 }; /* two SSE2 registers, or one of AVX2 */
+
+typedef int32_t lanes32 __attribute__((vector_size(LANE_BYTES), aligned(4), may_alias));
+typedef int64_t lanes64 __attribute__((vector_size(LANE_BYTES), aligned(8), may_alias));
+
+/*
+ * Keys are compared as signed numbers, as machines compare lanes: a key with its top bit turned. That bit
+ * cancels against the one that a signed number's key starts from; a float becomes
+ *     negative: all bits but the sign turned; either zero: 0; any NaN: the largest number.
+ */
+#define SIGNED_KEY(lanes, x, real, top, infinity, turn)                                            \
+    do {                                                                                           \
+        if (real) {                                                                                \
+            const lanes magnitude_ = (x) & (top), nan_ = magnitude_ > (infinity);                  \
+            (x) = ((x) ^ (((x) < 0) & (top))) & ~(magnitude_ == 0);                                \
+            (x) = ((x) & ~nan_) | (nan_ & (top));                                                  \
+        }                                                                                          \
+        (x) ^= (turn);                                                                             \
+    } while (0)
+
+/* Reads four places of the block in turn: more of the memory system is busy than with one. */
+#define DEFINE_ABOVE(name, attributes, lanes, number, whole, key, top, infinity, real)             \
+    attributes static bool name##_above(const void *data, int64_t elems, uint64_t limit64,         \
+                                        uint64_t flip64)                                           \
+    {                                                                                              \
+        enum { LANES = LANE_BYTES / sizeof(number), STREAMS = 4 };                                 \
+        const whole sign = (whole)(top) + 1, flip = (whole)flip64;                                 \
+        const number limit = (number)((whole)limit64 ^ sign);                                      \
+        const number turn = (number)((real) ? flip : flip ^ sign);                                 \
+        const int64_t steps = elems / (LANES * STREAMS);                                           \
+        const whole *one = data;                                                                   \
+        const lanes *many = data;                                                                  \
+        lanes found = {0};                                                                         \
+        number any = 0;                                                                            \
+                                                                                                   \
+        for (int64_t i = 0; i < steps; i++) {                                                      \
+            lanes a = many[i], b = many[i + steps], c = many[i + 2 * steps],                       \
+                  d = many[i + 3 * steps];                                                         \
+            SIGNED_KEY(lanes, a, real, top, infinity, turn);                                       \
+            SIGNED_KEY(lanes, b, real, top, infinity, turn);                                       \
+            SIGNED_KEY(lanes, c, real, top, infinity, turn);                                       \
+            SIGNED_KEY(lanes, d, real, top, infinity, turn);                                       \
+            found |= ((a > limit) | (b > limit)) | ((c > limit) | (d > limit));                    \
+        }                                                                                          \
+        for (int lane = 0; lane < LANES; lane++)                                                   \
+            any |= found[lane];                                                                    \
+        for (int64_t i = steps * LANES * STREAMS; i < elems; i++)                                  \
+            any |= key(one[i], real, flip) > (whole)limit64;                                       \
+        return any != 0;                                                                           \
+    }
+
+#define DEFINE_MAXIMA(name, attributes, lanes, number, whole, key, top, infinity, real)            \
+    attributes static void name##_maxima(const void *data, int64_t elems, uint64_t flip64,         \
+                                         uint64_t *maxima)                                         \
+    {                                                                                              \
+        enum { LANES = LANE_BYTES / sizeof(number), VECTORS = TOPK_COLUMNS / LANES };              \
+        const whole sign = (whole)(top) + 1, flip = (whole)flip64;                                 \
+        const number turn = (number)((real) ? flip : flip ^ sign);                                 \
+        const lanes *many = data;                                                                  \
+        lanes best[VECTORS];                                                                       \
+                                                                                                   \
+        for (int v = 0; v < VECTORS; v++) {                                                        \
+            best[v] = many[v];                                                                     \
+            SIGNED_KEY(lanes, best[v], real, top, infinity, turn);                                 \
+        }                                                                                          \
+        for (int64_t row = 1; row < elems / TOPK_COLUMNS; row++) {                                 \
+            for (int v = 0; v < VECTORS; v++) {                                                    \
+                lanes x = many[row * VECTORS + v];                                                 \
+                SIGNED_KEY(lanes, x, real, top, infinity, turn);                                   \
+                const lanes greater = x > best[v];                                                 \
+                best[v] = (x & greater) | (best[v] & ~greater);                                    \
+            }                                                                                      \
+        }                                                                                          \
+        for (int i = 0; i < TOPK_COLUMNS; i++)                                                     \
+            maxima[i] = (whole)best[i / LANES][i % LANES] ^ sign;                                  \
+    }
+
+#define DEFINE_BOTH(...) DEFINE_ABOVE(__VA_ARGS__) DEFINE_MAXIMA(__VA_ARGS__)
+
+#define DEFINE_BLOCKS(suffix, attributes)                                                          \
+    DEFINE_BOTH(whole32_##suffix, attributes, lanes32, int32_t, uint32_t, topk_key32, INT32_MAX,   \
+                0, false)                                                                          \
+    DEFINE_BOTH(real32_##suffix, attributes, lanes32, int32_t, uint32_t, topk_key32, INT32_MAX,    \
+                INT32_C(0x7f800000), true)                                                         \
+    DEFINE_BOTH(whole64_##suffix, attributes, lanes64, int64_t, uint64_t, topk_key64, INT64_MAX,   \
+                0, false)                                                                          \
+    DEFINE_BOTH(real64_##suffix, attributes, lanes64, int64_t, uint64_t, topk_key64, INT64_MAX,    \
+                INT64_C(0x7ff0000000000000), true)
+
+/* clang-format off */
+#define BLOCKS(suffix)                                                                                 \
+    {{{whole32_##suffix##_above, whole32_##suffix##_maxima},                                           \
+      {real32_##suffix##_above, real32_##suffix##_maxima}},                                            \
+     {{whole64_##suffix##_above, whole64_##suffix##_maxima},                                           \
+      {real64_##suffix##_above, real64_##suffix##_maxima}}}
+/* clang-format on */
+
+DEFINE_BLOCKS(any, )
+#ifdef __x86_64__
+DEFINE_BLOCKS(avx2, __attribute__((target("avx2"))))
+#endif
+
+const struct topk_block *topk_block_pick(size_t elem_bytes, bool is_real)
+{
+    static const struct topk_block any[2][2] = BLOCKS(any);
+#ifdef __x86_64__
+    static const struct topk_block avx2[2][2] = BLOCKS(avx2);
+
+    if (__builtin_cpu_supports("avx2"))
+        return &avx2[elem_bytes == 8][is_real];
+#endif
+    return &any[elem_bytes == 8][is_real];
+}

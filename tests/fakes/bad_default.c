@@ -1,0 +1,7 @@
+/* An option whose default its own table refuses. */
+#define FAKE_NAME "bad_default"
+#define FAKE_OPTIONS                                                                               \
+    {                                                                                              \
+        .name = "n", .type = GPURUN_OPTION_INT, .def = "many"                                      \
+    }
+#include "minimal.h"

@@ -1,0 +1,73 @@
+/*
+ * The least plugin there can be, for fakes that are wrong in one way: each defines the macro of what it
+ * gets wrong, then includes this.
+ */
+#include "gpurun/plugin.h"
+
+#ifndef FAKE_MAGIC
+#define FAKE_MAGIC GPURUN_MAGIC
+#endif
+#ifndef FAKE_MAJOR
+#define FAKE_MAJOR GPURUN_ABI_MAJOR
+#endif
+#ifndef FAKE_MINOR
+#define FAKE_MINOR GPURUN_ABI_MINOR
+#endif
+#ifndef FAKE_SIZE
+#define FAKE_SIZE sizeof(struct gpurun_plugin)
+#endif
+#ifndef FAKE_VERIFY
+#define FAKE_VERIFY verify
+#endif
+#ifndef FAKE_OPTIONS
+#define FAKE_OPTIONS                                                                               \
+    {                                                                                              \
+        .name = "n", .help = "elements", .type = GPURUN_OPTION_INT, .def = "1"                     \
+    }
+#endif
+
+static enum gpurun_status setup(struct gpurun_ctx *ctx)
+{
+    (void)ctx;
+    return GPURUN_OK;
+}
+
+static enum gpurun_status run_cpu(struct gpurun_ctx *ctx)
+{
+    (void)ctx;
+    return GPURUN_OK;
+}
+
+static inline enum gpurun_status verify(struct gpurun_ctx *ctx, struct gpurun_proof *proof)
+{
+    (void)ctx;
+    proof->mode = GPURUN_VERIFY_FULL;
+    return GPURUN_OK;
+}
+
+static void teardown(struct gpurun_ctx *ctx)
+{
+    (void)ctx;
+}
+
+static const struct gpurun_option options[] = {FAKE_OPTIONS};
+
+const struct gpurun_plugin gpurun_plugin = {
+    .magic = FAKE_MAGIC,
+    .abi_major = FAKE_MAJOR,
+    .abi_minor = FAKE_MINOR,
+    .struct_size = FAKE_SIZE,
+    .option_size = sizeof options[0],
+    .option_count = GPURUN_COUNT(options),
+    .variant_size = sizeof(struct gpurun_variant),
+    .name = FAKE_NAME,
+    .summary = "a fake",
+    .options = options,
+    .options_bytes = sizeof(int64_t),
+    .memory = GPURUN_MEMORY_ALL,
+    .memory_why = "a fake",
+    .setup = setup,
+    .run_cpu = run_cpu,
+    .verify = FAKE_VERIFY,
+    .teardown = teardown,
+};
