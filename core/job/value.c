@@ -7,7 +7,8 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-/* Where a message quotes the user's text: a long one must not push the reason out of the message. */
+/* Where a message quotes the user's text: a long one must not push the reason out of the
+ * message. */
 #define QUOTE "'%.80s'"
 
 #define INT_EXAMPLES  "write 20, 1e8, 100M or 4Ki"
@@ -87,8 +88,8 @@ static void add_digit(struct number *n, char digit)
         n->digits[n->count++] = digit;
 }
 
-/* Takes digits with single '_' between them. Returns where they end, or NULL when a '_' is misplaced;
- * *seen counts the digits. */
+/* Takes digits with single '_' between them. Returns where they end, or NULL when a '_' is
+ * misplaced; *seen counts the digits. */
 static const char *scan_digits(const char *at, struct number *n, int64_t *seen)
 {
     for (;; at++) {
@@ -170,7 +171,8 @@ static const struct unit *scan(const char *text, struct number *n, const struct 
 
 enum exact { EXACT, EXACT_TOO_LARGE, EXACT_NOT_WHOLE, EXACT_TOO_LONG };
 
-/* Folds the digits and the exponents into one whole magnitude below 2^64, or says why that cannot be. */
+/* Folds the digits and the exponents into one whole magnitude below 2^64, or says why that
+ * cannot be. */
 static enum exact to_whole(struct number n, uint64_t *out)
 {
     const unsigned base = n.hex ? 16 : 10;
@@ -187,8 +189,8 @@ static enum exact to_whole(struct number n, uint64_t *out)
         if (n.hex && value > UINT64_MAX)
             return EXACT_TOO_LARGE;
     }
-    /* The last digit is not 0, so a value that 5 divides is odd: a power of 10 below the point can only
-     * be cancelled by a factor 5 of the digits and a factor 2 of the unit. */
+    /* The last digit is not 0, so a value that 5 divides is odd: a power of 10 below the point
+     * can only be cancelled by a factor 5 of the digits and a factor 2 of the unit. */
     for (; value > 0 && n.exp10 < 0; n.exp10++, n.exp2--, value /= 5)
         if (value % 5 != 0 || n.exp2 == 0)
             return EXACT_NOT_WHOLE;
@@ -226,7 +228,8 @@ enum gpurun_status value_parse_int(const char *text, int64_t *out, struct why *w
     return GPURUN_OK;
 }
 
-/* The nearest double of a decimal. strtod is given no decimal point, so the locale cannot matter. */
+/* The nearest double of a decimal. strtod is given no decimal point, so the locale cannot
+ * matter. */
 static double to_double(const struct number *n)
 {
     const char *digits = n->count > 0 ? n->digits : "0";
@@ -330,8 +333,8 @@ static int min_int(int a, int b)
     return a < b ? a : b;
 }
 
-/* Edits that turn one word into the other: insert, delete, replace, swap of two neighbours. Three rows of
- * the usual table are enough. */
+/* Edits that turn one word into the other: insert, delete, replace, swap of two neighbours.
+ * Three rows of the usual table are enough. */
 static int edit_distance(const char *a, int a_len, const char *b, int b_len)
 {
     int rows[3][NAME_MAX_NEAREST + 1];

@@ -19,7 +19,7 @@ enum gpurun_status value_parse_real(const char *text, double *out, struct why *w
 /* yes no true false on off, any case; also 1 and 0. */
 enum gpurun_status value_parse_bool(const char *text, bool *out, struct why *why);
 
-/* Seconds: 10s, 5m, 1.5h, 250ms, 2d; a bare number is seconds. Not negative, not NaN or infinite. */
+/* Seconds: 10s, 5m, 1.5h, 250ms, 30us, 2d; a bare number is seconds. Not negative, not infinite. */
 enum gpurun_status value_parse_duration(const char *text, double *out, struct why *why);
 
 /* The candidate nearest to `text` (edit distance, ignoring case), or NULL when none is near enough to be

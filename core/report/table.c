@@ -272,6 +272,16 @@ static void print_table(const struct table *t)
 
 /* --- below the table --- */
 
+static void format_element(const json_t *value, char *text, size_t size)
+{
+    if (json_is_integer(value))
+        snprintf(text, size, "%lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        snprintf(text, size, "%.9g", json_real_value(value));
+    else
+        snprintf(text, size, "%s", json_string_value(value));
+}
+
 static void print_reasons(const json_t *rows)
 {
     size_t i, k;
@@ -287,34 +297,45 @@ static void print_reasons(const json_t *rows)
     }
 }
 
+/* One tensor's elements in columns, as many as fit 100 characters. */
+static void print_elements(const char *name, const json_t *list)
+{
+    const size_t count = json_array_size(list);
+    int width = 0, per_line;
+    char text[40];
+
+    for (size_t i = 0; i < count; i++) {
+        format_element(json_array_get(list, i), text, sizeof text);
+        width = (int)strlen(text) > width ? (int)strlen(text) : width;
+    }
+    per_line = (100 - 12) / (width + 1);
+    if (per_line > 10)
+        per_line = 10;
+    for (size_t i = 0; i < count; i++) {
+        format_element(json_array_get(list, i), text, sizeof text);
+        if (i % (size_t)per_line == 0)
+            printf("%s  %-9s", i ? "\n" : "", i ? "" : name);
+        printf(" %*s", width, text);
+    }
+    printf(count ? "\n" : "  %-9s (nothing)\n", name);
+}
+
 /* The answer, once: every passed case gave it. */
 static void print_shown(const json_t *rows)
 {
     const char *name;
-    size_t i, k;
-    json_t *row, *list, *value, *relaxed;
+    size_t i;
+    json_t *row, *list;
 
     json_array_foreach(rows, i, row)
     {
-        relaxed = json_object_get(json_object_get(row, "proof"), "relaxed");
+        const json_t *relaxed = json_object_get(json_object_get(row, "proof"), "relaxed");
+
         if (strcmp(text_at(row, "status"), "passed") != 0 || json_array_size(relaxed) > 0 ||
             json_object_size(json_object_get(row, "shown")) == 0)
             continue;
         printf("\n");
-        json_object_foreach(json_object_get(row, "shown"), name, list)
-        {
-            printf("  %-9s", name);
-            json_array_foreach(list, k, value)
-            {
-                char *text = json_is_string(value)
-                                 ? strdup(json_string_value(value))
-                                 : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
-
-                printf(" %s", text ? text : "?");
-                free(text);
-            }
-            printf("\n");
-        }
+        json_object_foreach(json_object_get(row, "shown"), name, list) print_elements(name, list);
         return;
     }
 }
@@ -335,9 +356,27 @@ void table_progress(const char *job, const char *name, const char *phase)
     progress_shown = true;
 }
 
-void table_print(const char *job, const json_t *heading, const json_t *rows)
+/* Records in the order of the job's cases, which is not that in which they ended. For the caller to free. */
+static json_t *in_case_order(const json_t *heading, const json_t *ended)
+{
+    const json_t *names = json_object_get(heading, "cases");
+    json_t *rows = json_array(), *row, *name;
+    size_t i, k;
+
+    json_array_foreach(names, i, name) json_array_foreach(
+        ended, k, row) if (strcmp(text_at(row, "variant"), json_string_value(name)) == 0)
+        json_array_append(rows, row);
+    if (json_array_size(rows) != json_array_size(ended)) {
+        json_array_clear(rows);
+        json_array_extend(rows, (json_t *)ended);
+    }
+    return rows;
+}
+
+void table_print(const char *job, const json_t *heading, const json_t *ended)
 {
     struct table *t = calloc(1, sizeof *t);
+    json_t *rows = in_case_order(heading, ended);
     const struct unit unit = choose_unit(rows);
     size_t i;
     json_t *row;
@@ -359,6 +398,7 @@ void table_print(const char *job, const json_t *heading, const json_t *rows)
     print_shown(rows);
     printf("\n");
     fflush(stdout);
+    json_decref(rows);
     free(t);
 }
 

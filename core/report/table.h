@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* `heading` is the job message of runner.h, NULL when the job never got so far; `rows` its records. */
-void table_print(const char *job, const json_t *heading, const json_t *rows);
+/* `heading` is the job message of runner.h, NULL when the job never got so far; `ended` its records. */
+void table_print(const char *job, const json_t *heading, const json_t *ended);
 
 /* The last line: how many passed and whether that is all. */
 void table_summary(size_t passed, size_t unsupported, size_t failed, bool interrupted);

@@ -212,7 +212,8 @@ static int64_t column_start(const struct transposition *t, int64_t column)
     return start;
 }
 
-/* Moves up to TILE_COLUMNS columns side by side, so that neighbours in memory are written together. */
+/* Moves up to TILE_COLUMNS columns side by side, so that neighbours in memory are written
+ * together. */
 static inline void scatter_columns(const struct transposition *t, const struct tile *tile,
                                    int64_t first, size_t width)
 {
@@ -276,7 +277,8 @@ static int64_t min_i64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Tiles of whole columns where TILE_COLUMNS of them fit the buffer, else of parts of so many columns. */
+/* Tiles of whole columns where TILE_COLUMNS of them fit the buffer, else of parts of so many
+ * columns. */
 static enum gpurun_status read_transposed(const struct transposition *t, struct why *why)
 {
     const int64_t room = CHUNK_BYTES / (int64_t)t->width;

@@ -50,7 +50,8 @@ static enum gpurun_status write_all(const char *path, int fd, const void *data, 
     return GPURUN_OK;
 }
 
-/* The target may be missing or a regular file: renaming over a device would replace it by a file. */
+/* The target may be missing or a regular file: renaming over a device would replace it by a
+ * file. */
 static enum gpurun_status check_target(const char *path, struct why *why)
 {
     struct stat info;
@@ -63,8 +64,8 @@ static enum gpurun_status check_target(const char *path, struct why *why)
                 S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe");
 }
 
-/* Creates a temporary file in the target's folder. Not mkostemp: its files are closed to all but their
- * owner, and the umask cannot be read without being changed. */
+/* Creates a temporary file in the target's folder. Not mkostemp: its files are closed to all but
+ * their owner, and the umask cannot be read without being changed. */
 static enum gpurun_status open_temporary(const char *path, char temporary[PATH_MAX], int *fd,
                                          struct why *why)
 {

@@ -158,7 +158,7 @@ enum gpurun_status generator_parse(const char *text, struct generator *out, stru
 
 /* --- checking ---------------------------------------------------------------------------------- */
 
-/* What is asked of a parameter. Only COUNT is asked of reals and integers alike. */
+/* What is asked of a parameter. */
 enum {
     FINITE = 1,
     WHOLE = 2,    /* for integer dtypes */
@@ -209,7 +209,8 @@ static bool is_given(const struct generator *g, int i)
     return (g->given >> i & 1) != 0;
 }
 
-/* The parameter as a whole number, if it is one of up to 64 bits, also where it was written as a real. */
+/* The parameter as a whole number, if it is one of up to 64 bits, also where it was written as a
+ * real. */
 static bool as_whole(const struct generator *g, int i, i128 *out)
 {
     *out = g->whole[i];
@@ -291,7 +292,8 @@ static enum gpurun_status check_parameter(const struct generator *g, int i, cons
     return GPURUN_OK;
 }
 
-/* With the default of the one that is not given, where that can matter: a real max below 0, a min above 1. */
+/* With the default of the one that is not given, where that can matter: a real max below 0, a
+ * min above 1. */
 static enum gpurun_status check_order(const struct generator *g, const struct limits *l,
                                       struct why *why)
 {

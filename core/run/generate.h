@@ -64,20 +64,22 @@ struct generator {
     bool is_whole[2];
 };
 
-/* Parses "name key=value ...", e.g. "uniform min=0 max=1M". GPURUN_INVALID with the nearest known name. */
+/* Parses "name key=value ...", e.g. "uniform min=0 max=1M". GPURUN_INVALID with the nearest
+ * known name. */
 enum gpurun_status generator_parse(const char *text, struct generator *out, struct why *why);
 
-/* GPURUN_INVALID when a parameter does not suit the dtype (a range that it cannot hold, min above max). */
+/* GPURUN_INVALID when a parameter does not suit the dtype (a range that it cannot hold, min
+ * above max). */
 enum gpurun_status generator_check(const struct generator *g, enum gpurun_dtype dtype,
                                    struct why *why);
 
-/* Fills `elems` elements, with `threads` threads. Cannot fail after generator_check said GPURUN_OK. One
- * call at a time. */
+/* Fills `elems` elements, with `threads` threads. Cannot fail after generator_check said
+ * GPURUN_OK. One call at a time. */
 void generator_fill(const struct generator *g, uint64_t seed, const char *tensor,
                     enum gpurun_dtype dtype, void *data, int64_t elems, int threads);
 
-/* Names of all generators with their parameters and one line of help, for `gpurun describe core`. Ends
- * with a NULL name. */
+/* Names of all generators with their parameters and one line of help, for `gpurun describe
+ * core`. Ends with a NULL name. */
 struct generator_help {
     const char *name, *parameters, *help;
 };

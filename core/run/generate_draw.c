@@ -30,7 +30,8 @@ uint64_t generate_key(uint64_t seed, const char *tensor)
     return mix(mix(seed) ^ hash);
 }
 
-/* A number in [0, span) out of 64 bits: some values are likelier than others by at most span / 2^64. */
+/* A number in [0, span) out of 64 bits: no value is likelier than another by more than span /
+ * 2^64 of its probability. */
 static inline uint64_t scale(uint64_t bits, uint64_t span)
 {
     return (uint64_t)(((u128)bits * span) >> 64);
@@ -44,7 +45,8 @@ static inline double unit(uint64_t bits)
 
 /* --- integers ---------------------------------------------------------------------------------- */
 
-/* Up to 2^32 values take one word each: bias below 2^-32. Wider spans take 128 bits: bias below 2^-64. */
+/* Up to 2^32 values take one word each, with a bias of at most 2^-32; wider spans take 128 bits,
+ * with a bias below 2^-64. */
 static void draw_uniform(const struct fill *f, uint64_t first, int n, union cell *restrict out)
 {
     if (f->span == 0) {
@@ -63,7 +65,8 @@ static void draw_uniform(const struct fill *f, uint64_t first, int n, union cell
     }
 }
 
-/* The sum of twelve uniform 32-bit numbers less its mean, over its deviation 2^32: in (-6, 6). All exact. */
+/* The sum of twelve uniform 32-bit numbers less its mean, over its deviation 2^32: exact, and
+ * within (-6, 6). */
 static inline double normal(const struct fill *f, uint64_t i)
 {
     uint64_t sum = 0;
@@ -119,8 +122,8 @@ static inline uint64_t search(const uint64_t *weight, uint64_t count, uint64_t a
     return (uint64_t)(base - weight);
 }
 
-/* Weights are rounded down from 2^56 / v, so that they are the same everywhere: the probabilities are off
- * by less than 2^-36 of themselves. */
+/* Weights are whole, so that they are the same everywhere: 2^56 / v rounded down, which shifts a
+ * probability by less than 2^-36 of itself. */
 void generate_zipf(struct zipf *zipf, uint64_t count)
 {
     uint64_t sum = 0;
@@ -161,14 +164,13 @@ static void draw_special(const struct fill *f, uint64_t first, int n, union cell
 
 /* --- reals ------------------------------------------------------------------------------------- */
 
+/* What would be rounded to high, now or when it is narrowed, becomes the last value below. */
 static inline double uniform_real(const struct fill *f, uint64_t bits)
 {
     const double u = unit(bits);
-    double x = f->low_real * (1 - u) + f->high_real * u;
+    const double x = f->low_real * (1 - u) + f->high_real * u;
 
-    if (f->dtype == GPURUN_FLOAT)
-        x = (double)(float)x;
-    if (x > f->top_real)
+    if (x >= f->end_real)
         return f->top_real;
     return x < f->low_real ? f->low_real : x;
 }

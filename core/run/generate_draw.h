@@ -1,6 +1,6 @@
 /*
- * Inside the generators: what one fill needs, and the loops that draw values. Elements are drawn in blocks
- * of 64-bit cells, wide enough for every dtype, and narrowed into place afterwards.
+ * Inside the generators: what one fill needs, and the loops that draw values. Elements are drawn in
+ * blocks of 64-bit cells, wide enough for every dtype, and narrowed into place afterwards.
  */
 #ifndef GPURUN_RUN_GENERATE_DRAW_H
 #define GPURUN_RUN_GENERATE_DRAW_H
@@ -13,8 +13,9 @@ enum {
     ZIPF_GUIDES = 1 << ZIPF_GUIDE_BITS,
 };
 
-/* Value v + 1 is drawn where weight[v] is the first above a random number. For numbers that start with the
- * bits g, that is from guide[g] to guide[g + 1]: mostly one value, so that little is searched. */
+/* Value v + 1 is drawn where weight[v] is the first above a random number. For numbers that
+ * start with the bits g, that is from guide[g] to guide[g + 1]: mostly one value, so that little
+ * is searched. */
 struct zipf {
     uint64_t weight[GENERATOR_ZIPF_MAX]; /* of all values up to this one */
     uint32_t guide[ZIPF_GUIDES + 1];
@@ -30,9 +31,9 @@ struct fill {
     bool is_signed;
     uint64_t key;
     uint64_t low, span; /* uniform integers: low + [0, span), where span 0 stands for 2^64 */
-    double low_real, high_real;   /* uniform reals: [low, high); for normal integers the dtype's */
-    double top_real;              /* the last real below high */
-    uint64_t start, step;         /* of a ramp; step of few-distinct */
+    double low_real, high_real; /* uniform reals: [low, high); for normal integers the dtype's */
+    double top_real, end_real;  /* the last real below high; from end on it stands for the others */
+    uint64_t start, step;       /* of a ramp; step of few-distinct */
     double start_real, step_real; /* of a ramp; mean and deviation of normal */
     uint64_t count;               /* few-distinct, zipf, special */
     const struct zipf *zipf;

@@ -1,6 +1,7 @@
 /*
- * The header of a .npy file: magic, version, length, then the text of a Python dict with the keys descr,
- * fortran_order and shape. Only what NumPy writes is taken; everything else is refused with its reason.
+ * The header of a .npy file: magic, version, length, then the text of a Python dict with the keys
+ * descr, fortran_order and shape. Only what NumPy writes is taken; everything else is refused with
+ * its reason.
  */
 #include "run/datafile.h"
 
@@ -58,7 +59,8 @@ static enum gpurun_status expect(struct cursor *c, char expected, const char *wh
                     where);
 }
 
-/* Takes a quoted string without escapes. What it holds is printable, so that messages may show it. */
+/* Takes a quoted string without escapes. What it holds is printable, so that messages may show
+ * it. */
 static enum gpurun_status take_string(struct cursor *c, char out[TEXT_MAX], const char *what)
 {
     const unsigned char quote = take(c, '\'') ? '\'' : '"';
@@ -318,8 +320,8 @@ static const char *descr(enum gpurun_dtype dtype)
     return kinds[i].name;
 }
 
-/* NumPy leaves room for the first length to grow to 21 digits, then pads to 64 bytes: always at least
- * one blank or newline, and a full 64 where the text would end exactly there. */
+/* NumPy leaves room for the first length to grow to 21 digits, then pads to 64 bytes: always at
+ * least one blank or newline, and a full 64 where the text would end exactly there. */
 size_t npy_format_header(enum gpurun_dtype dtype, int rank, const int64_t *dims,
                          char out[NPY_HEADER_MAX])
 {

@@ -101,9 +101,14 @@ static void list_gpu_cases(struct run *run, const json_t *skip)
             add_case(run, v, v->name, skip);
         return;
     }
-    for (uint32_t i = 0; strcmp(list, "all") == 0 && i < run->plugin->table->variant_count; i++)
-        add_case(run, plugin_variant(run->plugin, i), plugin_variant(run->plugin, i)->name, skip);
-    while (strcmp(list, "all") != 0 && list_next(&list, item, sizeof item))
+    if (strcmp(list, "all") == 0) {
+        for (uint32_t i = 0; i < run->plugin->table->variant_count; i++) {
+            v = plugin_variant(run->plugin, i);
+            add_case(run, v, v->name, skip);
+        }
+        return;
+    }
+    while (list_next(&list, item, sizeof item))
         if ((v = plugin_find_variant(run->plugin, item)) != NULL)
             add_case(run, v, v->name, skip);
 }

@@ -297,9 +297,11 @@ enum gpurun_status tensors_check_inputs(struct run *run, bool on_device)
             hash = XXH3_64bits(b->tensor.host, b->tensor.bytes);
         else
             GPURUN_TRY(hash_device(run, b, &hash));
-        if (hash != b->hash)
+        if (hash != b->hash) {
+            GPURUN_TRY(tensors_fill(run)); /* the next case gets its inputs whole */
             return run_fail(run, GPURUN_INVALID, "input %s was written to: it is not to be changed",
                             b->tensor.name);
+        }
     }
     return GPURUN_OK;
 }

@@ -5,6 +5,7 @@
 #ifndef TOPK_BITONIC_CUH
 #define TOPK_BITONIC_CUH
 
+#include "gpurun/cuda.h"
 #include "topk_list.cuh"
 
 enum {
@@ -32,9 +33,9 @@ static inline __host__ __device__ int64_t bitonic_low(int64_t pair, int64_t stri
 
 /* Whether places low and low + stride must be exchanged in the stage that makes runs of `size`. */
 template <typename BITS>
-static __host__ __device__ __forceinline__ bool bitonic_exchange(int64_t low, int64_t size, BITS low_key,
-                                                                 int64_t low_index, BITS high_key,
-                                                                 int64_t high_index)
+static __host__ __device__ __forceinline__ bool bitonic_exchange(int64_t low, int64_t size,
+                                                                 BITS low_key, int64_t low_index,
+                                                                 BITS high_key, int64_t high_index)
 {
     const bool best_first = (low & size) == 0;
 
@@ -71,7 +72,8 @@ static __device__ void bitonic_stages(BITS *keys, int64_t *indices, int width, i
 /* The same stages for a chunk per block of pairs in global memory; gridDim.y rows of `width` pairs. */
 template <typename BITS>
 static __global__ void __launch_bounds__(BITONIC_BLOCK)
-    topk_bitonic_chunk_kernel(BITS *keys, int64_t *indices, int64_t width, int64_t first_size, int64_t last_size)
+    topk_bitonic_chunk_kernel(BITS *keys, int64_t *indices, int64_t width, int64_t first_size,
+                              int64_t last_size)
 {
     __shared__ BITS chunk_keys[BITONIC_CHUNK];
     __shared__ int64_t chunk_indices[BITONIC_CHUNK];
@@ -92,7 +94,8 @@ static __global__ void __launch_bounds__(BITONIC_BLOCK)
 /* One step that is too long for a chunk. */
 template <typename BITS>
 static __global__ void __launch_bounds__(BITONIC_BLOCK)
-    topk_bitonic_step_kernel(BITS *keys, int64_t *indices, int64_t width, int64_t size, int64_t stride)
+    topk_bitonic_step_kernel(BITS *keys, int64_t *indices, int64_t width, int64_t size,
+                             int64_t stride)
 {
     const int64_t pair = static_cast<int64_t>(blockIdx.x) * BITONIC_BLOCK + threadIdx.x;
     const int64_t low = bitonic_low(pair, stride);
@@ -111,16 +114,20 @@ static __global__ void __launch_bounds__(BITONIC_BLOCK)
 
 /* Sorts `rows` rows of `width` pairs each, width being at least BITONIC_CHUNK. */
 template <typename BITS>
-static void bitonic_sort(BITS *keys, int64_t *indices, int64_t width, unsigned rows, cudaStream_t stream)
+static void bitonic_sort(BITS *keys, int64_t *indices, int64_t width, unsigned rows,
+                         cudaStream_t stream)
 {
     const dim3 chunks(static_cast<unsigned>(width / BITONIC_CHUNK), rows);
     const dim3 steps(static_cast<unsigned>(width / 2 / BITONIC_BLOCK), rows);
 
-    topk_bitonic_chunk_kernel<<<chunks, BITONIC_BLOCK, 0, stream>>>(keys, indices, width, 2, BITONIC_CHUNK);
+    topk_bitonic_chunk_kernel<<<chunks, BITONIC_BLOCK, 0, stream>>>(keys, indices, width, 2,
+                                                                    BITONIC_CHUNK);
     for (int64_t size = 2 * BITONIC_CHUNK; size <= width; size *= 2) {
         for (int64_t stride = size / 2; stride >= BITONIC_CHUNK; stride /= 2)
-            topk_bitonic_step_kernel<<<steps, BITONIC_BLOCK, 0, stream>>>(keys, indices, width, size, stride);
-        topk_bitonic_chunk_kernel<<<chunks, BITONIC_BLOCK, 0, stream>>>(keys, indices, width, size, size);
+            topk_bitonic_step_kernel<<<steps, BITONIC_BLOCK, 0, stream>>>(keys, indices, width,
+                                                                          size, stride);
+        topk_bitonic_chunk_kernel<<<chunks, BITONIC_BLOCK, 0, stream>>>(keys, indices, width, size,
+                                                                        size);
     }
 }
 

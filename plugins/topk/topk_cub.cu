@@ -32,7 +32,8 @@ static __global__ void __launch_bounds__(CUB_FILL_BLOCK)
 
 /* One row; with no `temp`, only says how much it needs. */
 template <typename TYPE>
-static cudaError_t cub_select(const struct gpurun_ctx *ctx, int64_t row, void *temp, size_t *temp_bytes)
+static cudaError_t cub_select(const struct gpurun_ctx *ctx, int64_t row, void *temp,
+                              size_t *temp_bytes)
 {
     const struct topk_options *o = topk_options_of(ctx);
     const struct topk_rows at = topk_rows_from(ctx, row);
@@ -45,8 +46,10 @@ static cudaError_t cub_select(const struct gpurun_ctx *ctx, int64_t row, void *t
                                  cuda::execution::output_ordering::unsorted)};
 
     if (o->order == TOPK_SMALLEST)
-        return cub::DeviceTopK::MinPairs(temp, *temp_bytes, in, values, positions, at.indices, o->n, o->k, how);
-    return cub::DeviceTopK::MaxPairs(temp, *temp_bytes, in, values, positions, at.indices, o->n, o->k, how);
+        return cub::DeviceTopK::MinPairs(temp, *temp_bytes, in, values, positions, at.indices, o->n,
+                                         o->k, how);
+    return cub::DeviceTopK::MaxPairs(temp, *temp_bytes, in, values, positions, at.indices, o->n,
+                                     o->k, how);
 }
 
 enum gpurun_status topk_cub_supported(struct gpurun_ctx *ctx)

@@ -20,12 +20,12 @@ enum gpurun_status topk_launch_cub_distinct(struct gpurun_ctx *ctx);
 #endif
 
 /* Calls function<TYPE>(...) for the dtype of the options `o`. */
-#define TOPK_CUB_DISPATCH(o, function, ...)                                                            \
-    ((o)->dtype == GPURUN_INT32    ? function<int32_t>(__VA_ARGS__)                                    \
-     : (o)->dtype == GPURUN_UINT32 ? function<uint32_t>(__VA_ARGS__)                                   \
-     : (o)->dtype == GPURUN_INT64  ? function<int64_t>(__VA_ARGS__)                                    \
-     : (o)->dtype == GPURUN_UINT64 ? function<uint64_t>(__VA_ARGS__)                                   \
-     : (o)->dtype == GPURUN_FLOAT  ? function<float>(__VA_ARGS__)                                      \
+#define TOPK_CUB_DISPATCH(o, function, ...)                                                        \
+    ((o)->dtype == GPURUN_INT32    ? function<int32_t>(__VA_ARGS__)                                \
+     : (o)->dtype == GPURUN_UINT32 ? function<uint32_t>(__VA_ARGS__)                               \
+     : (o)->dtype == GPURUN_INT64  ? function<int64_t>(__VA_ARGS__)                                \
+     : (o)->dtype == GPURUN_UINT64 ? function<uint64_t>(__VA_ARGS__)                               \
+     : (o)->dtype == GPURUN_FLOAT  ? function<float>(__VA_ARGS__)                                  \
                                    : function<double>(__VA_ARGS__))
 
 #endif

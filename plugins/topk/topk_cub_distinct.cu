@@ -54,8 +54,8 @@ static __global__ void __launch_bounds__(CUB_DISTINCT_BLOCK)
 /* Takes the answer from the right end of the values, which rise. */
 template <typename TYPE>
 static __global__ void __launch_bounds__(CUB_DISTINCT_BLOCK)
-    topk_cub_take_kernel(struct topk_rows row, const uint32_t *positions, const uint32_t *positions_count,
-                         bool smallest)
+    topk_cub_take_kernel(struct topk_rows row, const uint32_t *positions,
+                         const uint32_t *positions_count, bool smallest)
 {
     const int64_t slot = static_cast<int64_t>(blockIdx.x) * CUB_DISTINCT_BLOCK + threadIdx.x;
     const int64_t unique = *positions_count, count = unique < row.k ? unique : row.k;
@@ -68,29 +68,30 @@ static __global__ void __launch_bounds__(CUB_DISTINCT_BLOCK)
 
 /* Sorts; with no `temp`, only says how much it needs. */
 template <typename TYPE>
-static cudaError_t cub_sort(const struct gpurun_ctx *ctx, const struct cub_scratch *s, const void *in,
-                            size_t *temp_bytes)
+static cudaError_t cub_sort(const struct gpurun_ctx *ctx, const struct cub_scratch *s,
+                            const void *in, size_t *temp_bytes)
 {
-    return cub::DeviceRadixSort::SortPairs(s->temp, *temp_bytes, static_cast<const TYPE *>(in),
-                                           static_cast<TYPE *>(s->sorted), s->positions,
-                                           s->sorted_positions,
-                                           static_cast<uint32_t>(topk_options_of(ctx)->n), 0,
-                                           static_cast<int>(8 * sizeof(TYPE)), gpurun_cuda_stream(ctx));
+    return cub::DeviceRadixSort::SortPairs(
+        s->temp, *temp_bytes, static_cast<const TYPE *>(in), static_cast<TYPE *>(s->sorted),
+        s->positions, s->sorted_positions, static_cast<uint32_t>(topk_options_of(ctx)->n), 0,
+        static_cast<int>(8 * sizeof(TYPE)), gpurun_cuda_stream(ctx));
 }
 
 /* Drops repeats; likewise. */
 template <typename TYPE>
-static cudaError_t cub_unite(const struct gpurun_ctx *ctx, const struct cub_scratch *s, size_t *temp_bytes)
+static cudaError_t cub_unite(const struct gpurun_ctx *ctx, const struct cub_scratch *s,
+                             size_t *temp_bytes)
 {
     return cub::DeviceSelect::UniqueByKey(
         s->temp, *temp_bytes, static_cast<const TYPE *>(s->sorted),
         static_cast<const uint32_t *>(s->sorted_positions), static_cast<TYPE *>(s->unique),
-        s->unique_positions, s->unique_count, static_cast<uint32_t>(topk_options_of(ctx)->n), cub_same{},
-        gpurun_cuda_stream(ctx));
+        s->unique_positions, s->unique_count, static_cast<uint32_t>(topk_options_of(ctx)->n),
+        cub_same{}, gpurun_cuda_stream(ctx));
 }
 
 /* Divides the scratch memory, wherever it is, and finds its size. */
-template <typename TYPE> static cudaError_t cub_plan(const struct gpurun_ctx *ctx, struct cub_scratch *s)
+template <typename TYPE>
+static cudaError_t cub_plan(const struct gpurun_ctx *ctx, struct cub_scratch *s)
 {
     const size_t n = static_cast<size_t>(topk_options_of(ctx)->n);
     char *scratch = static_cast<char *>(ctx->scratch), *const begin = scratch;
@@ -116,8 +117,10 @@ template <typename TYPE> static cudaError_t cub_plan(const struct gpurun_ctx *ct
 template <typename TYPE> static enum gpurun_status cub_run(struct gpurun_ctx *ctx)
 {
     const struct topk_options *o = topk_options_of(ctx);
-    const unsigned all_blocks = static_cast<unsigned>((o->n + CUB_DISTINCT_BLOCK - 1) / CUB_DISTINCT_BLOCK);
-    const unsigned k_blocks = static_cast<unsigned>((o->k + CUB_DISTINCT_BLOCK - 1) / CUB_DISTINCT_BLOCK);
+    const unsigned all_blocks =
+        static_cast<unsigned>((o->n + CUB_DISTINCT_BLOCK - 1) / CUB_DISTINCT_BLOCK);
+    const unsigned k_blocks =
+        static_cast<unsigned>((o->k + CUB_DISTINCT_BLOCK - 1) / CUB_DISTINCT_BLOCK);
     const cudaStream_t stream = gpurun_cuda_stream(ctx);
     struct cub_scratch s;
 

@@ -14,21 +14,20 @@ enum { TOPK_SCRATCH_TARGET = 64 << 20, TOPK_GRID_Y_MAX = 65535 };
 
 /* Consecutive rows, as a kernel is given them. */
 struct topk_rows {
-    const void *in;    /* rows x n */
-    void *values;      /* rows x k */
-    int64_t *indices;  /* rows x k */
-    int64_t *count;    /* rows */
+    const void *in;   /* rows x n */
+    void *values;     /* rows x k */
+    int64_t *indices; /* rows x k */
+    int64_t *count;   /* rows */
     int64_t n, k;
     uint64_t flip;
 };
 
 /* Calls function<BITS, REAL>(...) for the element type of `state`. */
-#define TOPK_DISPATCH(state, function, ...)                                                            \
-    ((state)->elem_bytes == 4                                                                          \
-         ? ((state)->is_real ? function<uint32_t, true>(__VA_ARGS__)                                   \
-                             : function<uint32_t, false>(__VA_ARGS__))                                 \
-         : ((state)->is_real ? function<uint64_t, true>(__VA_ARGS__)                                   \
-                             : function<uint64_t, false>(__VA_ARGS__)))
+#define TOPK_DISPATCH(state, function, ...)                                                        \
+    ((state)->elem_bytes == 4 ? ((state)->is_real ? function<uint32_t, true>(__VA_ARGS__)          \
+                                                  : function<uint32_t, false>(__VA_ARGS__))        \
+                              : ((state)->is_real ? function<uint64_t, true>(__VA_ARGS__)          \
+                                                  : function<uint64_t, false>(__VA_ARGS__)))
 
 static inline struct topk_rows topk_rows_from(const struct gpurun_ctx *ctx, int64_t first)
 {
@@ -70,12 +69,14 @@ static inline void *topk_carve(char **scratch, size_t bytes)
     return taken;
 }
 
-template <bool REAL> static __host__ __device__ __forceinline__ uint32_t topk_key(uint32_t bits, uint64_t flip)
+template <bool REAL>
+static __host__ __device__ __forceinline__ uint32_t topk_key(uint32_t bits, uint64_t flip)
 {
     return topk_key32(bits, REAL, static_cast<uint32_t>(flip));
 }
 
-template <bool REAL> static __host__ __device__ __forceinline__ uint64_t topk_key(uint64_t bits, uint64_t flip)
+template <bool REAL>
+static __host__ __device__ __forceinline__ uint64_t topk_key(uint64_t bits, uint64_t flip)
 {
     return topk_key64(bits, REAL, flip);
 }
@@ -89,8 +90,8 @@ static __device__ __forceinline__ const BITS *topk_row(const struct topk_rows &r
 
 /* Copies the bits of the selected element to the answer. */
 template <typename BITS>
-static __device__ __forceinline__ void topk_write(const struct topk_rows &rows, int64_t row, int64_t slot,
-                                                  int64_t index)
+static __device__ __forceinline__ void topk_write(const struct topk_rows &rows, int64_t row,
+                                                  int64_t slot, int64_t index)
 {
     rows.indices[row * rows.k + slot] = index;
     static_cast<BITS *>(rows.values)[row * rows.k + slot] = topk_row<BITS>(rows, row)[index];
@@ -99,8 +100,8 @@ static __device__ __forceinline__ void topk_write(const struct topk_rows &rows, 
 /* Reads elements base + threadIdx.x + j * blockDim.x, as many as lie below end. All loads are issued before
  * the first is used. */
 template <typename BITS, int ITEMS>
-static __device__ __forceinline__ void topk_load(const BITS *__restrict__ row, int64_t base, int64_t end,
-                                                 BITS (&bits)[ITEMS])
+static __device__ __forceinline__ void topk_load(const BITS *__restrict__ row, int64_t base,
+                                                 int64_t end, BITS (&bits)[ITEMS])
 {
 #pragma unroll
     for (int j = 0; j < ITEMS; j++) {
@@ -111,8 +112,7 @@ static __device__ __forceinline__ void topk_load(const BITS *__restrict__ row, i
 
 /* Exclusive prefix sum over the block, whose threads must all call it; blockDim.x is a multiple of 32.
  * `sums` is shared, one per warp. */
-template <typename SUM>
-static __device__ SUM topk_prefix(SUM value, SUM *sums, SUM *total)
+template <typename SUM> static __device__ SUM topk_prefix(SUM value, SUM *sums, SUM *total)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     SUM sum = value, before = 0;

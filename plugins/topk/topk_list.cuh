@@ -59,7 +59,8 @@ static __host__ __device__ __forceinline__ int topk_list_side(struct topk_list<B
 
     if (distinct && a_key == b_key)
         return 0;
-    return topk_before(a_key, a.index[a_slot * a.stride], b_key, b.index[b_slot * b.stride]) ? -1 : 1;
+    return topk_before(a_key, a.index[a_slot * a.stride], b_key, b.index[b_slot * b.stride]) ? -1
+                                                                                             : 1;
 }
 
 /*
@@ -83,8 +84,8 @@ static __host__ __device__ int topk_list_merge(struct topk_list<BITS> a, int a_c
     }
     for (int to = count - 1; j > 0; to--) {
         const int side = i == 0 ? -1 : topk_list_side(a, i - 1, b, j - 1, distinct);
-        const bool from_a = side > 0 || (side == 0 && a.index[(i - 1) * a.stride] <
-                                                          b.index[(j - 1) * b.stride]);
+        const bool from_a =
+            side > 0 || (side == 0 && a.index[(i - 1) * a.stride] < b.index[(j - 1) * b.stride]);
 
         i -= side >= 0;
         j -= side <= 0;

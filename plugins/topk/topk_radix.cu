@@ -9,15 +9,15 @@
  * Ties are broken by going on with the digits of the index, counted down from the end of the row so that the
  * largest wins there too. Every pass is skipped, on the device, once all that match are needed.
  */
-#include "topk_radix.h"
 #include "topk_bitonic.cuh"
 #include "topk_device.cuh"
+#include "topk_radix.h"
 
 enum {
     RADIX_BITS = 11,
     RADIX_BINS = 1 << RADIX_BITS,
     RADIX_PICK_BLOCK = RADIX_BINS / 2, /* two bins per thread */
-    RADIX_STASH = 256,                 /* selected indices that a warp holds back to write them together */
+    RADIX_STASH = 256, /* selected indices that a warp holds back to write them together */
 };
 
 typedef unsigned long long radix_count; /* what 64-bit atomicAdd takes */
@@ -26,8 +26,9 @@ typedef unsigned long long radix_count; /* what 64-bit atomicAdd takes */
 struct radix_state {
     uint64_t key_prefix, key_mask;
     uint64_t tail_prefix, tail_mask; /* of tail = tail_last - index */
-    int64_t need, match;             /* how many of those that match the prefixes are selected, and how many do */
-    radix_count taken;               /* written by the gather kernel so far */
+    int64_t need,
+        match;         /* how many of those that match the prefixes are selected, and how many do */
+    radix_count taken; /* written by the gather kernel so far */
 };
 
 /* A digit of the key (is_tail = false) or of the tail. */
@@ -61,7 +62,8 @@ static inline __host__ __device__ int radix_tail_bits(int64_t n)
 }
 
 /* The digit-th from the top of a number of `total` bits. */
-static inline __host__ __device__ struct radix_digit radix_digit_at(int digit, int total, bool is_tail)
+static inline __host__ __device__ struct radix_digit radix_digit_at(int digit, int total,
+                                                                    bool is_tail)
 {
     const int above = total - digit * RADIX_BITS;
     const int bits = above < RADIX_BITS ? above : static_cast<int>(RADIX_BITS);
@@ -71,8 +73,8 @@ static inline __host__ __device__ struct radix_digit radix_digit_at(int digit, i
 }
 
 /* Takes the digit that was found into what is known. */
-static inline __host__ __device__ void radix_narrow(struct radix_state *s, struct radix_digit d, int value,
-                                                    int64_t above, int64_t match)
+static inline __host__ __device__ void radix_narrow(struct radix_state *s, struct radix_digit d,
+                                                    int value, int64_t above, int64_t match)
 {
     const uint64_t prefix = static_cast<uint64_t>(value) << d.shift;
     const uint64_t mask = ((UINT64_C(1) << d.bits) - 1) << d.shift;
@@ -86,8 +88,8 @@ static inline __host__ __device__ void radix_narrow(struct radix_state *s, struc
 }
 
 /* The indices whose tails match, from *begin to *end. */
-static inline __host__ __device__ void radix_range(const struct radix_state *s, int64_t n, int64_t *begin,
-                                                   int64_t *end)
+static inline __host__ __device__ void radix_range(const struct radix_state *s, int64_t n,
+                                                   int64_t *begin, int64_t *end)
 {
     const int64_t last = (INT64_C(1) << radix_tail_bits(n)) - 1;
     const int64_t most = static_cast<int64_t>(s->tail_prefix | (~s->tail_mask & last));
@@ -117,7 +119,8 @@ static __global__ void __launch_bounds__(RADIX_BLOCK)
 /* Counts the values of a digit among the elements that match. */
 template <typename BITS, bool REAL>
 static __global__ void __launch_bounds__(RADIX_BLOCK, RADIX_BLOCKS_PER_SM)
-    topk_radix_count_kernel(struct topk_rows rows, struct radix_scratch scratch, struct radix_digit digit)
+    topk_radix_count_kernel(struct topk_rows rows, struct radix_scratch scratch,
+                            struct radix_digit digit)
 {
     enum { ITEMS = RADIX_BYTES / sizeof(BITS) };
     __shared__ unsigned bins[RADIX_BINS];
@@ -182,7 +185,8 @@ static __global__ void __launch_bounds__(RADIX_PICK_BLOCK)
 
 /* Appends a warp's stashed indices to the row's answer, in any order. All lanes call it. */
 static __device__ __forceinline__ void radix_flush(const struct topk_rows &rows, int64_t row,
-                                                   struct radix_state *state, const int64_t *stash, int held)
+                                                   struct radix_state *state, const int64_t *stash,
+                                                   int held)
 {
     const int lane = threadIdx.x % 32;
     radix_count at = 0;
@@ -219,7 +223,8 @@ static __global__ void __launch_bounds__(RADIX_BLOCK, RADIX_BLOCKS_PER_SM)
             const int64_t i = base + threadIdx.x + j * RADIX_BLOCK;
             const BITS known = topk_key<REAL>(bits[j], rows.flip) & mask;
             const bool tail_fits = ((tail_last - i) & s.tail_mask) >= s.tail_prefix;
-            const bool is_selected = i < rows.n && (known > prefix || (known == prefix && tail_fits));
+            const bool is_selected =
+                i < rows.n && (known > prefix || (known == prefix && tail_fits));
             const unsigned selected = __ballot_sync(0xffffffffu, is_selected);
 
             if (selected == 0)
@@ -238,9 +243,11 @@ static __global__ void __launch_bounds__(RADIX_BLOCK, RADIX_BLOCKS_PER_SM)
 
 /* Unsorted: the values of the indices that were gathered. */
 template <typename BITS>
-static __global__ void __launch_bounds__(RADIX_BLOCK) topk_radix_values_kernel(struct topk_rows rows)
+static __global__ void __launch_bounds__(RADIX_BLOCK)
+    topk_radix_values_kernel(struct topk_rows rows)
 {
-    const int64_t slot = static_cast<int64_t>(blockIdx.x) * RADIX_BLOCK + threadIdx.x, row = blockIdx.y;
+    const int64_t slot = static_cast<int64_t>(blockIdx.x) * RADIX_BLOCK + threadIdx.x,
+                  row = blockIdx.y;
 
     if (slot < rows.k)
         topk_write<BITS>(rows, row, slot, rows.indices[row * rows.k + slot]);
@@ -248,16 +255,19 @@ static __global__ void __launch_bounds__(RADIX_BLOCK) topk_radix_values_kernel(s
 
 /* Sorted, small k: one block per row does it in shared memory. */
 template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(BITONIC_BLOCK) topk_radix_sort_kernel(struct topk_rows rows, int width)
+static __global__ void __launch_bounds__(BITONIC_BLOCK)
+    topk_radix_sort_kernel(struct topk_rows rows, int width)
 {
     __shared__ BITS keys[BITONIC_CHUNK];
     __shared__ int64_t indices[BITONIC_CHUNK];
     const int64_t row = blockIdx.x;
 
     for (int slot = threadIdx.x; slot < width; slot += BITONIC_BLOCK) {
-        const int64_t index = slot < rows.k ? rows.indices[row * rows.k + slot] : BITONIC_FILL_INDEX;
+        const int64_t index =
+            slot < rows.k ? rows.indices[row * rows.k + slot] : BITONIC_FILL_INDEX;
 
-        keys[slot] = slot < rows.k ? topk_key<REAL>(topk_row<BITS>(rows, row)[index], rows.flip) : 0;
+        keys[slot] =
+            slot < rows.k ? topk_key<REAL>(topk_row<BITS>(rows, row)[index], rows.flip) : 0;
         indices[slot] = index;
     }
     bitonic_stages(keys, indices, width, 0, 2, width);
@@ -270,7 +280,8 @@ template <typename BITS, bool REAL>
 static __global__ void __launch_bounds__(RADIX_BLOCK)
     topk_radix_pairs_kernel(struct topk_rows rows, struct radix_scratch scratch, int64_t width)
 {
-    const int64_t slot = static_cast<int64_t>(blockIdx.x) * RADIX_BLOCK + threadIdx.x, row = blockIdx.y;
+    const int64_t slot = static_cast<int64_t>(blockIdx.x) * RADIX_BLOCK + threadIdx.x,
+                  row = blockIdx.y;
     const int64_t index = slot < rows.k ? rows.indices[row * rows.k + slot] : BITONIC_FILL_INDEX;
 
     if (slot >= width)
@@ -284,7 +295,8 @@ template <typename BITS>
 static __global__ void __launch_bounds__(RADIX_BLOCK)
     topk_radix_sorted_kernel(struct topk_rows rows, struct radix_scratch scratch, int64_t width)
 {
-    const int64_t slot = static_cast<int64_t>(blockIdx.x) * RADIX_BLOCK + threadIdx.x, row = blockIdx.y;
+    const int64_t slot = static_cast<int64_t>(blockIdx.x) * RADIX_BLOCK + threadIdx.x,
+                  row = blockIdx.y;
 
     if (slot < rows.k)
         topk_write<BITS>(rows, row, slot, scratch.indices[row * width + slot]);
@@ -295,12 +307,13 @@ static __global__ void __launch_bounds__(RADIX_BLOCK)
 static struct radix_plan radix_plan_for(const struct gpurun_ctx *ctx)
 {
     const struct topk_options *o = topk_options_of(ctx);
-    const size_t elem_bytes = topk_state_of(ctx)->elem_bytes, bins = RADIX_BINS * sizeof(radix_count);
+    const size_t elem_bytes = topk_state_of(ctx)->elem_bytes,
+                 bins = RADIX_BINS * sizeof(radix_count);
     struct radix_plan plan;
 
     plan.width = o->sorted && o->k > BITONIC_CHUNK ? bitonic_width(o->k) : 0;
-    plan.rows_at_once = topk_rows_at_once(
-        o, sizeof(struct radix_state) + bins + plan.width * (elem_bytes + sizeof(int64_t)));
+    plan.rows_at_once = topk_rows_at_once(o, sizeof(struct radix_state) + bins +
+                                                 plan.width * (elem_bytes + sizeof(int64_t)));
     plan.state_bytes = plan.rows_at_once * sizeof(struct radix_state);
     plan.bin_bytes = plan.rows_at_once * bins;
     plan.key_bytes = plan.rows_at_once * plan.width * elem_bytes;
@@ -325,8 +338,8 @@ static void radix_find(struct topk_rows rows, struct radix_scratch scratch, dim3
 
 /* The gathered indices become the answer. */
 template <typename BITS, bool REAL>
-static void radix_finish(struct topk_rows rows, struct radix_scratch scratch, int64_t width, unsigned count,
-                         bool sorted, cudaStream_t stream)
+static void radix_finish(struct topk_rows rows, struct radix_scratch scratch, int64_t width,
+                         unsigned count, bool sorted, cudaStream_t stream)
 {
     const dim3 per_slot(static_cast<unsigned>((rows.k + RADIX_BLOCK - 1) / RADIX_BLOCK), count);
     const dim3 per_pair(static_cast<unsigned>((width + RADIX_BLOCK - 1) / RADIX_BLOCK), count);
@@ -334,10 +347,11 @@ static void radix_finish(struct topk_rows rows, struct radix_scratch scratch, in
     if (!sorted) {
         topk_radix_values_kernel<BITS><<<per_slot, RADIX_BLOCK, 0, stream>>>(rows);
     } else if (width == 0) {
-        topk_radix_sort_kernel<BITS, REAL><<<count, BITONIC_BLOCK, 0, stream>>>(
-            rows, static_cast<int>(bitonic_width(rows.k)));
+        topk_radix_sort_kernel<BITS, REAL>
+            <<<count, BITONIC_BLOCK, 0, stream>>>(rows, static_cast<int>(bitonic_width(rows.k)));
     } else {
-        topk_radix_pairs_kernel<BITS, REAL><<<per_pair, RADIX_BLOCK, 0, stream>>>(rows, scratch, width);
+        topk_radix_pairs_kernel<BITS, REAL>
+            <<<per_pair, RADIX_BLOCK, 0, stream>>>(rows, scratch, width);
         bitonic_sort(static_cast<BITS *>(scratch.keys), scratch.indices, width, count, stream);
         topk_radix_sorted_kernel<BITS><<<per_slot, RADIX_BLOCK, 0, stream>>>(rows, scratch, width);
     }
@@ -357,7 +371,8 @@ static enum gpurun_status radix_run(struct gpurun_ctx *ctx, struct radix_plan pl
     scratch.indices = static_cast<int64_t *>(topk_carve(&free_scratch, plan.index_bytes));
     for (int64_t first = 0; first < o->rows; first += plan.rows_at_once) {
         const int64_t left = o->rows - first;
-        const unsigned count = static_cast<unsigned>(left < plan.rows_at_once ? left : plan.rows_at_once);
+        const unsigned count =
+            static_cast<unsigned>(left < plan.rows_at_once ? left : plan.rows_at_once);
         const struct topk_rows rows = topk_rows_from(ctx, first);
         const dim3 grid(radix_blocks(ctx, count), count);
 
@@ -377,9 +392,10 @@ enum gpurun_status topk_radix_supported(struct gpurun_ctx *ctx)
 
     if (!o->distinct || o->k <= RADIX_DISTINCT_K_MAX)
         return GPURUN_OK;
-    return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "k",
-                       "distinct keeps a bitmap of 8 KiB for each of k values: k = %lld is above %d",
-                       static_cast<long long>(o->k), RADIX_DISTINCT_K_MAX);
+    return gpurun_fail(
+        ctx, GPURUN_UNSUPPORTED, "k",
+        "distinct keeps a bitmap of 8 KiB for each of k values: k = %lld is above %d",
+        static_cast<long long>(o->k), RADIX_DISTINCT_K_MAX);
 }
 
 size_t topk_radix_scratch(struct gpurun_ctx *ctx)

@@ -17,7 +17,8 @@ enum {
 /* Blocks per row that read the input, with `rows` rows in one launch. */
 static inline unsigned radix_blocks(const struct gpurun_ctx *ctx, int64_t rows)
 {
-    const int64_t tile = RADIX_BLOCK * RADIX_BYTES / static_cast<int64_t>(topk_state_of(ctx)->elem_bytes);
+    const int64_t tile =
+        RADIX_BLOCK * RADIX_BYTES / static_cast<int64_t>(topk_state_of(ctx)->elem_bytes);
     const int64_t tiles = (topk_options_of(ctx)->n + tile - 1) / tile;
     const int64_t fill = static_cast<int64_t>(ctx->device.sm_count) * RADIX_BLOCKS_PER_SM / rows;
     const int64_t blocks = tiles < fill ? tiles : fill;

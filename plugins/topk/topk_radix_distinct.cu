@@ -10,8 +10,8 @@
  * and how often a value repeats does not matter. A bit is read before it is set: only the first few threads
  * that meet a value write.
  */
-#include "topk_radix.h"
 #include "topk_device.cuh"
+#include "topk_radix.h"
 
 enum {
     DISTINCT_BITS = 16,
@@ -35,7 +35,8 @@ struct distinct_plan {
 };
 
 /* Where `prefix` is among `count` kept ones, which fall; -1: it was not kept. */
-static inline __host__ __device__ int distinct_find(const uint64_t *kept, int count, uint64_t prefix)
+static inline __host__ __device__ int distinct_find(const uint64_t *kept, int count,
+                                                    uint64_t prefix)
 {
     int low = 0, high = count;
 
@@ -57,7 +58,8 @@ static inline __host__ __device__ int distinct_word(int place)
 }
 
 /* Copies a row's kept prefixes to shared memory. Ends with a barrier. */
-static __device__ __forceinline__ void distinct_copy(uint64_t *kept, const uint64_t *from, int count)
+static __device__ __forceinline__ void distinct_copy(uint64_t *kept, const uint64_t *from,
+                                                     int count)
 {
     for (int slot = threadIdx.x; slot < count; slot += blockDim.x)
         kept[slot] = from[slot];
@@ -82,7 +84,8 @@ static __global__ void __launch_bounds__(RADIX_BLOCK, RADIX_BLOCKS_PER_SM)
         topk_load(topk_row<BITS>(rows, row), base, rows.n, bits);
 #pragma unroll
         for (int j = 0; j < ITEMS; j++) {
-            const unsigned digit = static_cast<unsigned>(topk_key<REAL>(bits[j], rows.flip) >> SHIFT);
+            const unsigned digit =
+                static_cast<unsigned>(topk_key<REAL>(bits[j], rows.flip) >> SHIFT);
             const unsigned bit = 1u << digit % 32;
 
             if (base + threadIdx.x + j * RADIX_BLOCK < rows.n && !(map[digit / 32] & bit))
@@ -141,7 +144,8 @@ static __global__ void __launch_bounds__(DISTINCT_PICK_BLOCK)
     uint64_t *kept = (level % 2 ? scratch.kept[0] : scratch.kept[1]) + row * k;
     int found = 0, total;
 
-    for (int base = 0; base < words && found < k; base += DISTINCT_PICK_BLOCK * DISTINCT_PICK_WORDS) {
+    for (int base = 0; base < words && found < k;
+         base += DISTINCT_PICK_BLOCK * DISTINCT_PICK_WORDS) {
         const int first = base + threadIdx.x * DISTINCT_PICK_WORDS;
         unsigned map[DISTINCT_PICK_WORDS];
         int bits = 0;
@@ -153,7 +157,8 @@ static __global__ void __launch_bounds__(DISTINCT_PICK_BLOCK)
         }
 
         int slot = found + topk_prefix(bits, sums, &total);
-        const uint64_t prefix = level > 0 && bits > 0 ? old[first / DISTINCT_WORDS] << DISTINCT_BITS : 0;
+        const uint64_t prefix =
+            level > 0 && bits > 0 ? old[first / DISTINCT_WORDS] << DISTINCT_BITS : 0;
 
 #pragma unroll
         for (int j = 0; j < DISTINCT_PICK_WORDS; j++) {
@@ -211,7 +216,8 @@ static __global__ void __launch_bounds__(RADIX_BLOCK)
     const int count = scratch.kept_count[row];
 
     for (int slot = threadIdx.x; slot < count; slot += RADIX_BLOCK)
-        topk_write<BITS>(rows, row, slot, static_cast<int64_t>(scratch.lowest[row * rows.k + slot]));
+        topk_write<BITS>(rows, row, slot,
+                         static_cast<int64_t>(scratch.lowest[row * rows.k + slot]));
     if (threadIdx.x == 0)
         rows.count[row] = count;
 }
@@ -233,8 +239,8 @@ static struct distinct_plan distinct_plan_for(const struct gpurun_ctx *ctx)
 
 template <typename BITS, bool REAL>
 static enum gpurun_status distinct_rows_run(struct gpurun_ctx *ctx, struct topk_rows rows,
-                                            struct distinct_scratch scratch, struct distinct_plan plan,
-                                            dim3 grid)
+                                            struct distinct_scratch scratch,
+                                            struct distinct_plan plan, dim3 grid)
 {
     const cudaStream_t stream = gpurun_cuda_stream(ctx);
     const int levels = 8 * sizeof(BITS) / DISTINCT_BITS;
@@ -244,8 +250,10 @@ static enum gpurun_status distinct_rows_run(struct gpurun_ctx *ctx, struct topk_
         if (level == 0)
             topk_distinct_first_kernel<BITS, REAL><<<grid, RADIX_BLOCK, 0, stream>>>(rows, scratch);
         else
-            topk_distinct_mark_kernel<BITS, REAL><<<grid, RADIX_BLOCK, 0, stream>>>(rows, scratch, level);
-        topk_distinct_pick_kernel<<<grid.y, DISTINCT_PICK_BLOCK, 0, stream>>>(scratch, rows.k, level);
+            topk_distinct_mark_kernel<BITS, REAL>
+                <<<grid, RADIX_BLOCK, 0, stream>>>(rows, scratch, level);
+        topk_distinct_pick_kernel<<<grid.y, DISTINCT_PICK_BLOCK, 0, stream>>>(scratch, rows.k,
+                                                                              level);
     }
     GPURUN_CUDA_TRY(ctx, cudaMemsetAsync(scratch.lowest, 0xff, plan.lowest_bytes, stream));
     topk_distinct_lowest_kernel<BITS, REAL><<<grid, RADIX_BLOCK, 0, stream>>>(rows, scratch);
@@ -258,8 +266,8 @@ size_t topk_radix_distinct_scratch(struct gpurun_ctx *ctx)
 {
     const struct distinct_plan plan = distinct_plan_for(ctx);
 
-    return topk_align(plan.map_bytes) + 2 * topk_align(plan.kept_bytes) + topk_align(plan.count_bytes) +
-           topk_align(plan.lowest_bytes);
+    return topk_align(plan.map_bytes) + 2 * topk_align(plan.kept_bytes) +
+           topk_align(plan.count_bytes) + topk_align(plan.lowest_bytes);
 }
 
 enum gpurun_status topk_launch_radix_distinct(struct gpurun_ctx *ctx)
@@ -276,11 +284,13 @@ enum gpurun_status topk_launch_radix_distinct(struct gpurun_ctx *ctx)
     scratch.lowest = static_cast<distinct_index *>(topk_carve(&free_scratch, plan.lowest_bytes));
     for (int64_t first = 0; first < o->rows; first += plan.rows_at_once) {
         const int64_t left = o->rows - first;
-        const unsigned count = static_cast<unsigned>(left < plan.rows_at_once ? left : plan.rows_at_once);
+        const unsigned count =
+            static_cast<unsigned>(left < plan.rows_at_once ? left : plan.rows_at_once);
         const struct topk_rows rows = topk_rows_from(ctx, first);
         const dim3 grid(radix_blocks(ctx, count), count);
 
-        GPURUN_TRY(TOPK_DISPATCH(topk_state_of(ctx), distinct_rows_run, ctx, rows, scratch, plan, grid));
+        GPURUN_TRY(
+            TOPK_DISPATCH(topk_state_of(ctx), distinct_rows_run, ctx, rows, scratch, plan, grid));
     }
     return GPURUN_OK;
 }

@@ -27,7 +27,8 @@ struct two_pass_plan {
 /* Shared memory of a block: indices, keys and lengths of all its threads' lists. */
 static __host__ __device__ size_t two_pass_shared_bytes(int64_t k, int64_t block, size_t elem_bytes)
 {
-    return static_cast<size_t>(block) * (static_cast<size_t>(k) * (sizeof(int64_t) + elem_bytes) + sizeof(int));
+    return static_cast<size_t>(block) *
+           (static_cast<size_t>(k) * (sizeof(int64_t) + elem_bytes) + sizeof(int));
 }
 
 /* A thread's list, and a copy of its last element in registers. */
@@ -39,17 +40,19 @@ template <typename BITS> struct two_pass_thread {
 };
 
 template <typename BITS>
-static __device__ __forceinline__ struct topk_list<BITS> two_pass_column(int64_t *shared, int k, int thread)
-{
+static __device__ __forceinline__ struct topk_list<BITS> two_pass_column(int64_t *shared, int k,
+                                                                         int thread) {
     BITS *keys = reinterpret_cast<BITS *>(shared + static_cast<size_t>(k) * blockDim.x);
-    const struct topk_list<BITS> list = {shared + thread, keys + thread, static_cast<int>(blockDim.x)};
+    const struct topk_list<BITS> list = {
+        shared + thread, keys + thread, static_cast<int>(blockDim.x)
+    };
 
     return list;
 }
 
 template <typename BITS>
-static __device__ __forceinline__ void two_pass_offer(struct two_pass_thread<BITS> *t, int k, BITS key,
-                                                      int64_t index, bool distinct)
+static __device__ __forceinline__ void two_pass_offer(struct two_pass_thread<BITS> *t, int k,
+                                                      BITS key, int64_t index, bool distinct)
 {
     const int last = (k - 1) * t->list.stride;
 
@@ -65,7 +68,8 @@ static __device__ __forceinline__ void two_pass_offer(struct two_pass_thread<BIT
 /* Merges the lists of a block into that of thread 0 and returns its length; for any number of threads.
  * Ends with a barrier. */
 template <typename BITS>
-static __device__ int two_pass_merge(int64_t *shared, struct two_pass_thread<BITS> *t, int k, bool distinct)
+static __device__ int two_pass_merge(int64_t *shared, struct two_pass_thread<BITS> *t, int k,
+                                     bool distinct)
 {
     BITS *keys = reinterpret_cast<BITS *>(shared + static_cast<size_t>(k) * blockDim.x);
     int *counts = reinterpret_cast<int *>(keys + static_cast<size_t>(k) * blockDim.x);
@@ -77,9 +81,9 @@ static __device__ int two_pass_merge(int64_t *shared, struct two_pass_thread<BIT
         const int other = thread + (live + 1) / 2;
 
         if (other < live)
-            counts[thread] = topk_list_merge(t->list, counts[thread],
-                                             two_pass_column<BITS>(shared, k, other), counts[other], k,
-                                             distinct);
+            counts[thread] =
+                topk_list_merge(t->list, counts[thread], two_pass_column<BITS>(shared, k, other),
+                                counts[other], k, distinct);
         __syncthreads();
     }
     return counts[0];
@@ -95,9 +99,12 @@ static __global__ void __launch_bounds__(TWO_PASS_BLOCK_MAX)
     const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
     const BITS *in = topk_row<BITS>(rows, row);
     const struct topk_list<BITS> first = two_pass_column<BITS>(two_pass_shared, k, 0);
-    struct two_pass_thread<BITS> t = {two_pass_column<BITS>(two_pass_shared, k, threadIdx.x), 0, 0, 0};
+    struct two_pass_thread<BITS> t = {
+        two_pass_column<BITS>(two_pass_shared, k, threadIdx.x), 0, 0, 0
+    };
 
-    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < rows.n; i += step)
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < rows.n;
+         i += step)
         two_pass_offer(&t, k, topk_key<REAL>(in[i], rows.flip), i, distinct);
 
     const int count = two_pass_merge(two_pass_shared, &t, k, distinct);
@@ -112,13 +119,16 @@ static __global__ void __launch_bounds__(TWO_PASS_BLOCK_MAX)
 
 template <typename BITS>
 static __global__ void __launch_bounds__(TWO_PASS_BLOCK_MAX)
-    topk_two_pass_row_kernel(struct topk_rows rows, struct two_pass_lists lists, int blocks, bool distinct)
+    topk_two_pass_row_kernel(struct topk_rows rows, struct two_pass_lists lists, int blocks,
+                             bool distinct)
 {
     extern __shared__ int64_t two_pass_shared[];
     const int k = static_cast<int>(rows.k);
     const int64_t row = blockIdx.x;
     const struct topk_list<BITS> first = two_pass_column<BITS>(two_pass_shared, k, 0);
-    struct two_pass_thread<BITS> t = {two_pass_column<BITS>(two_pass_shared, k, threadIdx.x), 0, 0, 0};
+    struct two_pass_thread<BITS> t = {
+        two_pass_column<BITS>(two_pass_shared, k, threadIdx.x), 0, 0, 0
+    };
 
     for (int64_t list = row * blocks; list < (row + 1) * blocks; list++)
         for (int slot = threadIdx.x; slot < lists.count[list]; slot += blockDim.x)
@@ -166,16 +176,20 @@ static enum gpurun_status two_pass_run(struct gpurun_ctx *ctx, struct two_pass_p
     lists.key = topk_carve(&scratch, plan.key_bytes);
     lists.count = static_cast<int *>(topk_carve(&scratch, plan.count_bytes));
     GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(topk_two_pass_block_kernel<BITS, REAL>,
-                                              cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              shared_bytes));
     GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(topk_two_pass_row_kernel<BITS>,
-                                              cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              shared_bytes));
     for (int64_t first = 0; first < o->rows; first += plan.rows_at_once) {
         const int64_t left = o->rows - first;
-        const unsigned count = static_cast<unsigned>(left < plan.rows_at_once ? left : plan.rows_at_once);
+        const unsigned count =
+            static_cast<unsigned>(left < plan.rows_at_once ? left : plan.rows_at_once);
         const struct topk_rows rows = topk_rows_from(ctx, first);
 
         topk_two_pass_block_kernel<BITS, REAL>
-            <<<dim3(plan.blocks, count), block, plan.shared_bytes, stream>>>(rows, lists, o->distinct);
+            <<<dim3(plan.blocks, count), block, plan.shared_bytes, stream>>>(rows, lists,
+                                                                             o->distinct);
         topk_two_pass_row_kernel<BITS>
             <<<count, block, plan.shared_bytes, stream>>>(rows, lists, plan.blocks, o->distinct);
     }
@@ -187,17 +201,20 @@ enum gpurun_status topk_two_pass_supported(struct gpurun_ctx *ctx)
 {
     const struct topk_options *o = topk_options_of(ctx);
     const size_t elem_bytes = topk_state_of(ctx)->elem_bytes, limit = ctx->device.shared_bytes;
-    const double needed = static_cast<double>(o->block) *
-                          (static_cast<double>(o->k) * (sizeof(int64_t) + elem_bytes) + sizeof(int));
+    const double needed =
+        static_cast<double>(o->block) *
+        (static_cast<double>(o->k) * (sizeof(int64_t) + elem_bytes) + sizeof(int));
     const size_t lengths = o->block * sizeof(int);
-    const size_t most = limit > lengths ? (limit - lengths) / (o->block * (sizeof(int64_t) + elem_bytes)) : 0;
+    const size_t most =
+        limit > lengths ? (limit - lengths) / (o->block * (sizeof(int64_t) + elem_bytes)) : 0;
 
     if (needed <= static_cast<double>(limit))
         return GPURUN_OK;
-    return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "k",
-                       "k = %lld with block = %lld needs %.0f bytes of shared memory per block; this "
-                       "device has %zu: use k <= %zu or a smaller block",
-                       static_cast<long long>(o->k), static_cast<long long>(o->block), needed, limit, most);
+    return gpurun_fail(
+        ctx, GPURUN_UNSUPPORTED, "k",
+        "k = %lld with block = %lld needs %.0f bytes of shared memory per block; this "
+        "device has %zu: use k <= %zu or a smaller block",
+        static_cast<long long>(o->k), static_cast<long long>(o->block), needed, limit, most);
 }
 
 size_t topk_two_pass_scratch(struct gpurun_ctx *ctx)

@@ -1,4 +1,5 @@
-/* Fixtures are made by tests/data/make_npy.py with NumPy; the formula in value_of() is the one there. */
+/* Fixtures are made by tests/data/make_npy.py with NumPy; the formula in bits_of() is the one
+ * there. */
 #include "run/datafile.h"
 
 #include <check.h>
@@ -260,7 +261,8 @@ START_TEST(test_fixtures_all_used)
 }
 END_TEST
 
-/* Whatever part of a good header is given, in a block of just that size, the parser stays within it. */
+/* Whatever part of a good header is given, in a block of just that size, the parser stays within
+ * it. */
 START_TEST(test_header_prefixes)
 {
     unsigned char whole[156];
@@ -427,8 +429,8 @@ START_TEST(test_changed_after_inspection)
 }
 END_TEST
 
-/* Reads a Fortran-ordered file made here: element f of the file holds f; a loop over the indices, as
- * plain as can be, says where it belongs. */
+/* Reads a Fortran-ordered file made here: element f of the file holds f; a loop over the
+ * indices, as plain as can be, says where it belongs. */
 static void check_fortran(enum gpurun_dtype dtype, int rank, const int64_t *dims)
 {
     const size_t bytes = gpurun_dtype_bytes(dtype);

@@ -1,4 +1,5 @@
-/* Golden values come from tests/data/make_generate.py, which has the formulas and none of this code. */
+/* Golden values come from tests/data/make_generate.py, which has the formulas and none of this
+ * code. */
 #include "run/generate.h"
 
 #include <check.h>
@@ -101,8 +102,8 @@ static const char *const every[] = {"uniform",      "uniform max=100", "normal",
                                     "ascending",    "descending",      "constant value=7",
                                     "few-distinct", "zipf count=100",  "special"};
 
-/* The same bits for any number of threads, and for a shorter array: element i depends on i alone. Only
- * descending starts at the element count. */
+/* The same bits for any number of threads, and for a shorter array: element i depends on i
+ * alone. Only descending starts at the element count. */
 START_TEST(test_threads)
 {
     enum { ELEMS = 100003, SHORT = 5001 };
@@ -148,7 +149,8 @@ START_TEST(test_bounds)
 }
 END_TEST
 
-/* Seeds and tensor names give unrelated data: of 10000 equal places about 2^-32 of each pair agree. */
+/* Seeds and tensor names give unrelated data: of 10000 equal places about 2^-32 of each pair
+ * agree. */
 START_TEST(test_seeds_differ)
 {
     enum { ELEMS = 10000 };
@@ -166,8 +168,9 @@ START_TEST(test_seeds_differ)
 }
 END_TEST
 
-/* Chi-square against equal counts. For `bins` - 1 degrees of freedom it has that mean and twice that
- * variance; six deviations are beyond doubt, and too small a value would be as wrong as too large a one. */
+/* Chi-square against equal counts. For `bins` - 1 degrees of freedom it has that mean and twice
+ * that variance; six deviations are beyond doubt, and too small a value would be as wrong as too
+ * large a one. */
 static void check_chi_square(const int64_t *counts, const double *expected, int bins,
                              const char *what)
 {

@@ -25,13 +25,15 @@ struct job {
     char message[512]; /* of the last failure or wrong element */
 };
 
-static struct gpurun_tensor *fake_tensor(struct gpurun_ctx *ctx, const char *name, enum gpurun_role role,
-                                         enum gpurun_dtype dtype, int rank, const int64_t *dims)
+static struct gpurun_tensor *fake_tensor(struct gpurun_ctx *ctx, const char *name,
+                                         enum gpurun_role role, enum gpurun_dtype dtype, int rank,
+                                         const int64_t *dims)
 {
     struct job *job = (struct job *)ctx;
     struct gpurun_tensor *t = &job->tensors[job->tensor_count];
 
-    *t = (struct gpurun_tensor){.name = name, .role = role, .dtype = dtype, .rank = rank, .elems = 1};
+    *t = (struct gpurun_tensor){
+        .name = name, .role = role, .dtype = dtype, .rank = rank, .elems = 1};
     for (int i = 0; i < rank; i++) {
         t->dims[i] = dims[i];
         t->elems *= dims[i];
@@ -53,8 +55,8 @@ static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *n
     return GPURUN_OK;
 }
 
-static enum gpurun_status fake_fail(struct gpurun_ctx *ctx, enum gpurun_status status, const char *key,
-                                    const char *format, ...)
+static enum gpurun_status fake_fail(struct gpurun_ctx *ctx, enum gpurun_status status,
+                                    const char *key, const char *format, ...)
 {
     struct job *job = (struct job *)ctx;
     const int used = snprintf(job->message, sizeof(job->message), "%s: ", key ? key : "-");
@@ -77,8 +79,8 @@ static void fake_wrong(struct gpurun_ctx *ctx, struct gpurun_proof *proof, const
     proof->wrong++;
 }
 
-static const struct gpurun_core fake_core = {sizeof(struct gpurun_core), fake_tensor, fake_input_shape,
-                                             fake_fail, fake_wrong};
+static const struct gpurun_core fake_core = {sizeof(struct gpurun_core), fake_tensor,
+                                             fake_input_shape, fake_fail, fake_wrong};
 
 static struct job *job_new(enum gpurun_dtype dtype, int64_t rows, int64_t n, int64_t k)
 {
@@ -157,13 +159,14 @@ static void job_expect(struct job *job, const int64_t *indices, int64_t count)
     ck_assert_msg(job_verify(job, GPURUN_VERIFY_CERTIFY, 0) == 0, "certify: %s", job->message);
 }
 
-#define EXPECT(job, ...)                                                                               \
-    job_expect((job), (const int64_t[]){__VA_ARGS__},                                                  \
+#define EXPECT(job, ...)                                                                           \
+    job_expect((job), (const int64_t[]){__VA_ARGS__},                                              \
                (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
 
 /* --- run_cpu, by hand ------------------------------------------------------------------------------- */
 
-static struct job *int32_job(const int32_t *data, int64_t n, int64_t k, bool smallest, bool distinct)
+static struct job *int32_job(const int32_t *data, int64_t n, int64_t k, bool smallest,
+                             bool distinct)
 {
     struct job *job = job_new(GPURUN_INT32, 1, n, k);
 
@@ -298,7 +301,8 @@ END_TEST
 
 START_TEST(long_numbers_are_compared_whole)
 {
-    static const int64_t data[] = {INT64_MIN, 1, INT64_C(1) << 32, -1, (INT64_C(1) << 32) + 1, INT64_MAX};
+    static const int64_t data[] = {INT64_MIN, 1, INT64_C(1) << 32, -1, (INT64_C(1) << 32) + 1,
+                                   INT64_MAX};
     struct job *job = job_new(GPURUN_INT64, 1, 6, 6);
 
     job_setup(job, data);
@@ -456,8 +460,9 @@ static struct job *file_job(int64_t rows, int64_t n, int rank, int64_t dim0, int
 START_TEST(setup_refuses_what_cannot_be)
 {
     expect_refusal(job_new(GPURUN_INT32, 1, 10, 11), "k: 11 is above n = 10");
-    expect_refusal(job_new(GPURUN_INT32, INT64_C(1) << 40, INT64_C(1) << 40, 1),
-                   "n: 1099511627776 rows of 1099511627776 elements are more than 64 bits can address");
+    expect_refusal(
+        job_new(GPURUN_INT32, INT64_C(1) << 40, INT64_C(1) << 40, 1),
+        "n: 1099511627776 rows of 1099511627776 elements are more than 64 bits can address");
     expect_refusal(file_job(GPURUN_AUTO, 8, 1, 9, 0),
                    "n: 1 rows of 8 elements are not the 9 elements of the file");
     expect_refusal(file_job(2, GPURUN_AUTO, 1, 9, 0),
@@ -669,8 +674,8 @@ static void corrupt(const struct corruption *c, bool distinct, enum gpurun_verif
         job_run(job);
         c->apply(job);
         ck_assert_msg((job_verify(job, mode, promises[i]) == 0) == harmless,
-                      "%s, distinct %d, mode %d, relaxed %u: %s", c->name, distinct, (int)mode, promises[i],
-                      job->message);
+                      "%s, distinct %d, mode %d, relaxed %u: %s", c->name, distinct, (int)mode,
+                      promises[i], job->message);
     }
     job_free(job);
 }
@@ -788,9 +793,11 @@ static void fill(enum gpurun_dtype dtype, void *data, int64_t elems, uint64_t *s
         if (kind == 4 && random >> 60 == 0)
             x = random & 4096 ? INT64_MAX : INT64_MIN;
         if (dtype == GPURUN_FLOAT && kind > 0)
-            ((float *)data)[i] = x == 1 && random >> 63 ? NAN : (float)x * (random >> 62 & 1 ? 1.0f : -1.0f);
+            ((float *)data)[i] =
+                x == 1 && random >> 63 ? NAN : (float)x * (random >> 62 & 1 ? 1.0f : -1.0f);
         else if (dtype == GPURUN_DOUBLE && kind > 0)
-            ((double *)data)[i] = x == 1 && random >> 63 ? NAN : (double)x * (random >> 62 & 1 ? 1.0 : -1.0);
+            ((double *)data)[i] =
+                x == 1 && random >> 63 ? NAN : (double)x * (random >> 62 & 1 ? 1.0 : -1.0);
         else if (gpurun_dtype_bytes(dtype) == 4)
             ((int32_t *)data)[i] = (int32_t)(x ^ (x >> 32));
         else
