@@ -9,8 +9,8 @@
  * Ties are broken by going on with the digits of the index, counted down from the end of the row so that the
  * largest wins there too. Every pass is skipped, on the device, once all that match are needed.
  */
-#include "topk_bitonic.cuh"
 #include "topk_device.cuh"
+#include "topk_finish.cuh"
 #include "topk_radix.h"
 
 enum {
@@ -40,8 +40,7 @@ struct radix_digit {
 struct radix_scratch {
     struct radix_state *states; /* one per row */
     radix_count *bins;          /* RADIX_BINS per row, zero between passes */
-    void *keys;                 /* width per row, for the sort of a large k */
-    int64_t *indices;
+    struct topk_pairs pairs;    /* for the sort of a large k */
 };
 
 struct radix_plan {
@@ -118,7 +117,7 @@ static __global__ void __launch_bounds__(RADIX_BLOCK)
 
 /* Counts the values of a digit among the elements that match. */
 template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(RADIX_BLOCK, RADIX_BLOCKS_PER_SM)
+static __global__ void __launch_bounds__(RADIX_BLOCK, TOPK_SM_THREADS / RADIX_BLOCK)
     topk_radix_count_kernel(struct topk_rows rows, struct radix_scratch scratch,
                             struct radix_digit digit)
 {
@@ -202,7 +201,7 @@ static __device__ __forceinline__ void radix_flush(const struct topk_rows &rows,
 
 /* Writes the indices of the selected elements. */
 template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(RADIX_BLOCK, RADIX_BLOCKS_PER_SM)
+static __global__ void __launch_bounds__(RADIX_BLOCK, TOPK_SM_THREADS / RADIX_BLOCK)
     topk_radix_gather_kernel(struct topk_rows rows, struct radix_scratch scratch)
 {
     enum { ITEMS = RADIX_BYTES / sizeof(BITS) };
@@ -241,67 +240,6 @@ static __global__ void __launch_bounds__(RADIX_BLOCK, RADIX_BLOCKS_PER_SM)
     radix_flush(rows, row, &scratch.states[row], stash, held);
 }
 
-/* Unsorted: the values of the indices that were gathered. */
-template <typename BITS>
-static __global__ void __launch_bounds__(RADIX_BLOCK)
-    topk_radix_values_kernel(struct topk_rows rows)
-{
-    const int64_t slot = static_cast<int64_t>(blockIdx.x) * RADIX_BLOCK + threadIdx.x,
-                  row = blockIdx.y;
-
-    if (slot < rows.k)
-        topk_write<BITS>(rows, row, slot, rows.indices[row * rows.k + slot]);
-}
-
-/* Sorted, small k: one block per row does it in shared memory. */
-template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(BITONIC_BLOCK)
-    topk_radix_sort_kernel(struct topk_rows rows, int width)
-{
-    __shared__ BITS keys[BITONIC_CHUNK];
-    __shared__ int64_t indices[BITONIC_CHUNK];
-    const int64_t row = blockIdx.x;
-
-    for (int slot = threadIdx.x; slot < width; slot += BITONIC_BLOCK) {
-        const int64_t index =
-            slot < rows.k ? rows.indices[row * rows.k + slot] : BITONIC_FILL_INDEX;
-
-        keys[slot] =
-            slot < rows.k ? topk_key<REAL>(topk_row<BITS>(rows, row)[index], rows.flip) : 0;
-        indices[slot] = index;
-    }
-    bitonic_stages(keys, indices, width, 0, 2, width);
-    for (int slot = threadIdx.x; slot < rows.k; slot += BITONIC_BLOCK)
-        topk_write<BITS>(rows, row, slot, indices[slot]);
-}
-
-/* Sorted, large k: the pairs that bitonic_sort is given, and back. */
-template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(RADIX_BLOCK)
-    topk_radix_pairs_kernel(struct topk_rows rows, struct radix_scratch scratch, int64_t width)
-{
-    const int64_t slot = static_cast<int64_t>(blockIdx.x) * RADIX_BLOCK + threadIdx.x,
-                  row = blockIdx.y;
-    const int64_t index = slot < rows.k ? rows.indices[row * rows.k + slot] : BITONIC_FILL_INDEX;
-
-    if (slot >= width)
-        return;
-    static_cast<BITS *>(scratch.keys)[row * width + slot] =
-        slot < rows.k ? topk_key<REAL>(topk_row<BITS>(rows, row)[index], rows.flip) : 0;
-    scratch.indices[row * width + slot] = index;
-}
-
-template <typename BITS>
-static __global__ void __launch_bounds__(RADIX_BLOCK)
-    topk_radix_sorted_kernel(struct topk_rows rows, struct radix_scratch scratch, int64_t width)
-{
-    const int64_t slot = static_cast<int64_t>(blockIdx.x) * RADIX_BLOCK + threadIdx.x,
-                  row = blockIdx.y;
-
-    if (slot < rows.k)
-        topk_write<BITS>(rows, row, slot, scratch.indices[row * width + slot]);
-}
-
 /* --- launching ------------------------------------------------------------------------------------ */
 
 static struct radix_plan radix_plan_for(const struct gpurun_ctx *ctx)
@@ -311,7 +249,7 @@ static struct radix_plan radix_plan_for(const struct gpurun_ctx *ctx)
                  bins = RADIX_BINS * sizeof(radix_count);
     struct radix_plan plan;
 
-    plan.width = o->sorted && o->k > BITONIC_CHUNK ? bitonic_width(o->k) : 0;
+    plan.width = topk_pairs_width(o);
     plan.rows_at_once = topk_rows_at_once(o, sizeof(struct radix_state) + bins +
                                                  plan.width * (elem_bytes + sizeof(int64_t)));
     plan.state_bytes = plan.rows_at_once * sizeof(struct radix_state);
@@ -336,27 +274,6 @@ static void radix_find(struct topk_rows rows, struct radix_scratch scratch, dim3
     }
 }
 
-/* The gathered indices become the answer. */
-template <typename BITS, bool REAL>
-static void radix_finish(struct topk_rows rows, struct radix_scratch scratch, int64_t width,
-                         unsigned count, bool sorted, cudaStream_t stream)
-{
-    const dim3 per_slot(static_cast<unsigned>((rows.k + RADIX_BLOCK - 1) / RADIX_BLOCK), count);
-    const dim3 per_pair(static_cast<unsigned>((width + RADIX_BLOCK - 1) / RADIX_BLOCK), count);
-
-    if (!sorted) {
-        topk_radix_values_kernel<BITS><<<per_slot, RADIX_BLOCK, 0, stream>>>(rows);
-    } else if (width == 0) {
-        topk_radix_sort_kernel<BITS, REAL>
-            <<<count, BITONIC_BLOCK, 0, stream>>>(rows, static_cast<int>(bitonic_width(rows.k)));
-    } else {
-        topk_radix_pairs_kernel<BITS, REAL>
-            <<<per_pair, RADIX_BLOCK, 0, stream>>>(rows, scratch, width);
-        bitonic_sort(static_cast<BITS *>(scratch.keys), scratch.indices, width, count, stream);
-        topk_radix_sorted_kernel<BITS><<<per_slot, RADIX_BLOCK, 0, stream>>>(rows, scratch, width);
-    }
-}
-
 template <typename BITS, bool REAL>
 static enum gpurun_status radix_run(struct gpurun_ctx *ctx, struct radix_plan plan)
 {
@@ -367,8 +284,9 @@ static enum gpurun_status radix_run(struct gpurun_ctx *ctx, struct radix_plan pl
 
     scratch.states = static_cast<struct radix_state *>(topk_carve(&free_scratch, plan.state_bytes));
     scratch.bins = static_cast<radix_count *>(topk_carve(&free_scratch, plan.bin_bytes));
-    scratch.keys = topk_carve(&free_scratch, plan.key_bytes);
-    scratch.indices = static_cast<int64_t *>(topk_carve(&free_scratch, plan.index_bytes));
+    scratch.pairs.keys = topk_carve(&free_scratch, plan.key_bytes);
+    scratch.pairs.indices = static_cast<int64_t *>(topk_carve(&free_scratch, plan.index_bytes));
+    scratch.pairs.width = plan.width;
     for (int64_t first = 0; first < o->rows; first += plan.rows_at_once) {
         const int64_t left = o->rows - first;
         const unsigned count =
@@ -380,7 +298,7 @@ static enum gpurun_status radix_run(struct gpurun_ctx *ctx, struct radix_plan pl
         radix_find<BITS, REAL>(rows, scratch, grid, false, stream);
         radix_find<BITS, REAL>(rows, scratch, grid, true, stream);
         topk_radix_gather_kernel<BITS, REAL><<<grid, RADIX_BLOCK, 0, stream>>>(rows, scratch);
-        radix_finish<BITS, REAL>(rows, scratch, plan.width, count, o->sorted, stream);
+        topk_finish<BITS, REAL>(rows, scratch.pairs, count, o->sorted, stream);
     }
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;

@@ -1,204 +1,16 @@
 /*
- * The proof. It compares elements as C compares them (isnan, <, ==), never through the key map that run_cpu
- * and the kernels share, and it takes nothing from run_cpu: `full` sorts its own answer once per job,
- * `certify` needs none and counts what the answer must not have left out.
+ * The proof. `full` compares with a reference that is found once per job; `certify` needs none, and
+ * counts in one pass over the row what the answer must not have left out.
  */
-#include "topk.h"
+#include "topk_truth.h"
 #include <inttypes.h>
-#include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    BATCH = 1024,            /* full: least elements sorted at a time */
-    PARALLEL_ELEMS = 1 << 16 /* shorter rows are counted by one thread */
-};
+enum { PARALLEL_ELEMS = 1 << 16 }; /* shorter rows are counted by one thread */
 
-#define AUTO_FULL_COST 268435456.0 /* rows * n * bits of k + 1, up to which `auto` is full */
-
-/* How one row is judged. */
-struct judge {
-    /* Above, at or below 0 as element a is larger than, equal to or smaller than element b. */
-    int (*compare)(const void *row, int64_t a, int64_t b);
-    const void *row;
-    int64_t n, k;
-    bool smallest, distinct, ordered, ties_any;
-    int threads;
-};
-
-#define DEFINE_COMPARE_WHOLE(type)                                                                 \
-    static int compare_##type(const void *row, int64_t a, int64_t b)                               \
-    {                                                                                              \
-        const type x = ((const type *)row)[a], y = ((const type *)row)[b];                         \
-        return (x > y) - (x < y);                                                                  \
-    }
-
-/* By value: NaN is the largest. By bits: NaN lies beyond the infinity of its sign; zeros stay equal. */
-#define DEFINE_COMPARE_REAL(type, bits, bits_max)                                                  \
-    static int compare_##type(const void *row, int64_t a, int64_t b)                               \
-    {                                                                                              \
-        const type x = ((const type *)row)[a], y = ((const type *)row)[b];                         \
-        const bool x_nan = isnan(x), y_nan = isnan(y);                                             \
-        return x_nan || y_nan ? x_nan - y_nan : (x > y) - (x < y);                                 \
-    }                                                                                              \
-    static int compare_##type##_bits(const void *row, int64_t a, int64_t b)                        \
-    {                                                                                              \
-        const type x = ((const type *)row)[a], y = ((const type *)row)[b];                         \
-        bits i, j;                                                                                 \
-        if (x == y)                                                                                \
-            return 0;                                                                              \
-        memcpy(&i, &x, sizeof(i));                                                                 \
-        memcpy(&j, &y, sizeof(j));                                                                 \
-        i = i < 0 ? i ^ (bits_max) : i;                                                            \
-        j = j < 0 ? j ^ (bits_max) : j;                                                            \
-        return (i > j) - (i < j);                                                                  \
-    }
-
-DEFINE_COMPARE_WHOLE(int32_t)
-DEFINE_COMPARE_WHOLE(uint32_t)
-DEFINE_COMPARE_WHOLE(int64_t)
-DEFINE_COMPARE_WHOLE(uint64_t)
-DEFINE_COMPARE_REAL(float, int32_t, INT32_MAX)
-DEFINE_COMPARE_REAL(double, int64_t, INT64_MAX)
-
-static struct judge judge_for(const struct gpurun_ctx *ctx, unsigned relaxed)
-{
-    const struct topk_options *o = topk_options_of(ctx);
-    const bool by_bits = relaxed & GPURUN_FLOAT_BY_BITS;
-    struct judge j = {
-        .n = o->n,
-        .k = o->k,
-        .smallest = o->order == TOPK_SMALLEST,
-        .distinct = o->distinct != 0,
-        .ordered = o->sorted && !(relaxed & GPURUN_UNSORTED),
-        .ties_any = (relaxed & GPURUN_TIES_ANY) != 0,
-        .threads = ctx->threads,
-    };
-
-    switch ((enum gpurun_dtype)o->dtype) {
-    case GPURUN_INT32:
-        j.compare = compare_int32_t;
-        break;
-    case GPURUN_UINT32:
-        j.compare = compare_uint32_t;
-        break;
-    case GPURUN_INT64:
-        j.compare = compare_int64_t;
-        break;
-    case GPURUN_UINT64:
-        j.compare = compare_uint64_t;
-        break;
-    case GPURUN_FLOAT:
-        j.compare = by_bits ? compare_float_bits : compare_float;
-        break;
-    default:
-        j.compare = by_bits ? compare_double_bits : compare_double;
-        break;
-    }
-    return j;
-}
-
-/* Above 0: element a has the better value, 0: the same, below 0: the worse. */
-static inline int better(const struct judge *j, int64_t a, int64_t b)
-{
-    const int c = j->compare(j->row, a, b);
-
-    return j->smallest ? -c : c;
-}
-
-/* Whether a comes before b in a sorted answer. */
-static inline bool precedes(const struct judge *j, int64_t a, int64_t b)
-{
-    const int c = better(j, a, b);
-
-    return c > 0 || (c == 0 && a < b);
-}
-
-/* Merge sort of element indices, best first. */
-static void sort_indices(const struct judge *j, int64_t *at, int64_t *spare, int64_t count)
-{
-    const int64_t half = count / 2;
-    int64_t left = 0, right = half, to = 0;
-
-    if (count < 2)
-        return;
-    sort_indices(j, at, spare, half);
-    sort_indices(j, at + half, spare, count - half);
-    if (precedes(j, at[half - 1], at[half]))
-        return;
-    memcpy(spare, at, (size_t)count * sizeof(*at));
-    while (left < half && right < count)
-        at[to++] = precedes(j, spare[right], spare[left]) ? spare[right++] : spare[left++];
-    while (left < half)
-        at[to++] = spare[left++];
-    while (right < count)
-        at[to++] = spare[right++];
-}
-
-/* --- full --------------------------------------------------------------------------------------- */
-
-/* Sorts what is in `best`, drops repeats in distinct mode, keeps k. */
-static int64_t cut(const struct judge *j, int64_t *best, int64_t *spare, int64_t count)
-{
-    int64_t kept = 0;
-
-    sort_indices(j, best, spare, count);
-    for (int64_t i = 0; i < count && kept < j->k; i++)
-        if (!j->distinct || kept == 0 || better(j, best[kept - 1], best[i]) != 0)
-            best[kept++] = best[i];
-    return kept;
-}
-
-/* The best k of a row into `best`, which has room for 2k + BATCH. Returns how many there are. */
-static int64_t select_row(const struct judge *j, int64_t *best, int64_t *spare)
-{
-    const int64_t room = 2 * j->k + BATCH;
-    int64_t count = 0, limit = -1;
-
-    for (int64_t i = 0; i < j->n; i++) {
-        if (limit >= 0 && !precedes(j, i, limit))
-            continue;
-        best[count++] = i;
-        if (count < room)
-            continue;
-        count = cut(j, best, spare, count);
-        limit = count == j->k && count > 0 ? best[count - 1] : -1;
-    }
-    return cut(j, best, spare, count);
-}
-
-static enum gpurun_status truth_find(struct gpurun_ctx *ctx, struct topk_truth *t, struct judge j)
-{
-    const struct topk_options *o = topk_options_of(ctx);
-    const struct topk_state *s = topk_state_of(ctx);
-    const size_t room = (size_t)(2 * o->k + BATCH) * sizeof(int64_t);
-    int64_t *best = malloc(room), *spare = malloc(room);
-
-    t->indices = malloc((size_t)(o->rows * o->k) * sizeof(int64_t) + 1);
-    t->counts = malloc((size_t)o->rows * sizeof(int64_t) + 1);
-    if (!best || !spare || !t->indices || !t->counts) {
-        free(best);
-        free(spare);
-        topk_truth_free(t);
-        return gpurun_fail(ctx, GPURUN_NO_MEMORY, "verify", "no host memory for the reference");
-    }
-    for (int64_t row = 0; row < o->rows; row++) {
-        j.row = (const char *)s->in->host + (size_t)(row * o->n) * s->elem_bytes;
-        t->counts[row] = select_row(&j, best, spare);
-        memcpy(t->indices + row * o->k, best, (size_t)t->counts[row] * sizeof(int64_t));
-    }
-    free(best);
-    free(spare);
-    return GPURUN_OK;
-}
-
-void topk_truth_free(struct topk_truth *truth)
-{
-    free(truth->indices);
-    free(truth->counts);
-    *truth = (struct topk_truth){NULL, NULL};
-}
+/* rows * n * bits of k + 1, up to which `auto` is full. */
+#define AUTO_FULL_COST 268435456.0
 
 /* --- one row of an answer --------------------------------------------------------------------------- */
 
@@ -212,8 +24,8 @@ struct answer {
 };
 
 /* Counts, ranges and values: what must hold before an index may be followed. */
-static bool check_values(struct gpurun_ctx *ctx, struct gpurun_proof *proof, const struct judge *j,
-                         const struct answer *a)
+static bool check_values(struct gpurun_ctx *ctx, struct gpurun_proof *proof,
+                         const struct topk_judge *j, const struct answer *a)
 {
     const size_t size = topk_state_of(ctx)->elem_bytes;
     const char *in = j->row;
@@ -241,11 +53,11 @@ static bool check_values(struct gpurun_ctx *ctx, struct gpurun_proof *proof, con
 }
 
 /* Fills a->sorted and looks for an index that occurs twice. */
-static void check_repeats(struct gpurun_ctx *ctx, struct gpurun_proof *proof, const struct judge *j,
-                          const struct answer *a)
+static void check_repeats(struct gpurun_ctx *ctx, struct gpurun_proof *proof,
+                          const struct topk_judge *j, const struct answer *a)
 {
     memcpy(a->sorted, a->indices, (size_t)a->count * sizeof(*a->sorted));
-    sort_indices(j, a->sorted, a->spare, a->count);
+    topk_sort_indices(j, a->sorted, a->spare, a->count);
     for (int64_t i = 1; i < a->count; i++)
         if (a->sorted[i] == a->sorted[i - 1])
             gpurun_wrong(ctx, proof, "row %" PRId64 ": index %" PRId64 " occurs twice", a->row,
@@ -253,7 +65,7 @@ static void check_repeats(struct gpurun_ctx *ctx, struct gpurun_proof *proof, co
 }
 
 static void check_against_truth(struct gpurun_ctx *ctx, struct gpurun_proof *proof,
-                                const struct judge *j, const struct answer *a)
+                                const struct topk_judge *j, const struct answer *a)
 {
     const int64_t *got = j->ordered ? a->indices : a->sorted;
     const int64_t count = a->count < a->truth_count ? a->count : a->truth_count;
@@ -263,7 +75,7 @@ static void check_against_truth(struct gpurun_ctx *ctx, struct gpurun_proof *pro
                      a->row, a->count, a->truth_count);
     for (int64_t i = 0; i < count; i++) {
         const bool right =
-            j->ties_any ? better(j, got[i], a->truth[i]) == 0 : got[i] == a->truth[i];
+            j->ties_any ? topk_better(j, got[i], a->truth[i]) == 0 : got[i] == a->truth[i];
 
         if (!right)
             gpurun_wrong(ctx, proof,
@@ -274,13 +86,13 @@ static void check_against_truth(struct gpurun_ctx *ctx, struct gpurun_proof *pro
 }
 
 /* Each place against the one before it. */
-static void check_order(struct gpurun_ctx *ctx, struct gpurun_proof *proof, const struct judge *j,
-                        const struct answer *a)
+static void check_order(struct gpurun_ctx *ctx, struct gpurun_proof *proof,
+                        const struct topk_judge *j, const struct answer *a)
 {
     const int64_t *got = j->ordered ? a->indices : a->sorted;
 
     for (int64_t i = 1; i < a->count; i++) {
-        const int c = better(j, got[i - 1], got[i]);
+        const int c = topk_better(j, got[i - 1], got[i]);
         const bool tie_right = !j->distinct && (j->ties_any || got[i - 1] < got[i]);
 
         if (!(c > 0 || (c == 0 && tie_right)))
@@ -295,7 +107,7 @@ static void check_order(struct gpurun_ctx *ctx, struct gpurun_proof *proof, cons
 /* Plain: as many elements of the row as of the answer must beat its last, and no element equal to the last
  * but left out may have a lower index. */
 static void check_nothing_missed(struct gpurun_ctx *ctx, struct gpurun_proof *proof,
-                                 const struct judge *j, const struct answer *a)
+                                 const struct topk_judge *j, const struct answer *a)
 {
     const int64_t last = a->count > 0 ? a->sorted[a->count - 1] : 0;
     int64_t in_row = 0, ties_in_row = 0, in_answer = 0, ties_in_answer = 0;
@@ -303,12 +115,12 @@ static void check_nothing_missed(struct gpurun_ctx *ctx, struct gpurun_proof *pr
     if (a->count == 0)
         return;
     for (int64_t i = 0; i < a->count; i++) {
-        in_answer += better(j, a->sorted[i], last) > 0;
-        ties_in_answer += better(j, a->sorted[i], last) == 0 && a->sorted[i] < last;
+        in_answer += topk_better(j, a->sorted[i], last) > 0;
+        ties_in_answer += topk_better(j, a->sorted[i], last) == 0 && a->sorted[i] < last;
     }
 #pragma omp parallel for num_threads(j->threads) reduction(+ : in_row, ties_in_row) if (j->n > PARALLEL_ELEMS)
     for (int64_t i = 0; i < j->n; i++) {
-        const int c = better(j, i, last);
+        const int c = topk_better(j, i, last);
         in_row += c > 0;
         ties_in_row += c == 0 && i < last;
     }
@@ -325,13 +137,13 @@ static void check_nothing_missed(struct gpurun_ctx *ctx, struct gpurun_proof *pr
 }
 
 /* Whether the answer holds element i's value, at i or before. */
-static bool is_covered(const struct judge *j, const struct answer *a, int64_t i)
+static bool is_covered(const struct topk_judge *j, const struct answer *a, int64_t i)
 {
     int64_t low = 0, high = a->count;
 
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        const int c = better(j, i, a->sorted[middle]);
+        const int c = topk_better(j, i, a->sorted[middle]);
 
         if (c == 0)
             return j->ties_any || a->sorted[middle] <= i;
@@ -345,7 +157,7 @@ static bool is_covered(const struct judge *j, const struct answer *a, int64_t i)
 
 /* Distinct: every element that is not worse than the last must be in the answer; with fewer than k, all. */
 static void check_all_covered(struct gpurun_ctx *ctx, struct gpurun_proof *proof,
-                              const struct judge *j, const struct answer *a)
+                              const struct topk_judge *j, const struct answer *a)
 {
     const int64_t last = a->count == j->k && a->count > 0 ? a->sorted[a->count - 1] : -1;
     int64_t missed = 0, first = j->n;
@@ -354,7 +166,7 @@ static void check_all_covered(struct gpurun_ctx *ctx, struct gpurun_proof *proof
         return;
 #pragma omp parallel for num_threads(j->threads) reduction(+ : missed) reduction(min : first) if (j->n > PARALLEL_ELEMS)
     for (int64_t i = 0; i < j->n; i++) {
-        if ((last >= 0 && better(j, i, last) < 0) || is_covered(j, a, i))
+        if ((last >= 0 && topk_better(j, i, last) < 0) || is_covered(j, a, i))
             continue;
         missed++;
         first = i < first ? i : first;
@@ -366,8 +178,8 @@ static void check_all_covered(struct gpurun_ctx *ctx, struct gpurun_proof *proof
                      a->row, missed, first);
 }
 
-static void judge_row(struct gpurun_ctx *ctx, struct gpurun_proof *proof, const struct judge *j,
-                      const struct answer *a)
+static void judge_row(struct gpurun_ctx *ctx, struct gpurun_proof *proof,
+                      const struct topk_judge *j, const struct answer *a)
 {
     if (!check_values(ctx, proof, j, a))
         return;
@@ -397,7 +209,7 @@ static enum gpurun_verify choose_mode(const struct topk_options *o, enum gpurun_
     return cost <= AUTO_FULL_COST ? GPURUN_VERIFY_FULL : GPURUN_VERIFY_CERTIFY;
 }
 
-static void judge_rows(struct gpurun_ctx *ctx, struct gpurun_proof *proof, struct judge j,
+static void judge_rows(struct gpurun_ctx *ctx, struct gpurun_proof *proof, struct topk_judge j,
                        int64_t *room, const struct topk_truth *truth)
 {
     const struct topk_options *o = topk_options_of(ctx);
@@ -466,7 +278,7 @@ enum gpurun_status topk_verify(struct gpurun_ctx *ctx, struct gpurun_proof *proo
 {
     const struct topk_options *o = topk_options_of(ctx);
     struct topk_state *s = topk_state_of(ctx);
-    const struct judge j = judge_for(ctx, proof->relaxed);
+    const struct topk_judge j = topk_judge_for(ctx, proof->relaxed);
     const bool by_bits = s->is_real && (proof->relaxed & GPURUN_FLOAT_BY_BITS);
     struct topk_truth *truth = NULL;
     int64_t *room;
@@ -479,7 +291,7 @@ enum gpurun_status topk_verify(struct gpurun_ctx *ctx, struct gpurun_proof *proo
     if (proof->mode == GPURUN_VERIFY_FULL) {
         truth = &s->truth[by_bits];
         if (!truth->counts)
-            GPURUN_TRY(truth_find(ctx, truth, j));
+            GPURUN_TRY(topk_truth_find(ctx, truth, j));
     }
     room = malloc((size_t)o->k * 2 * sizeof(*room) + 1);
     if (!room)

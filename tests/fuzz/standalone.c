@@ -1,9 +1,11 @@
 /*
- * A main for the fuzzers where libFuzzer is missing:  fuzz_NAME [--seconds N] FILE|FOLDER ...
+ * A main for the fuzzers where libFuzzer is missing, with its arguments as far as they have a meaning:
  *
- * Runs every input it is given, then mutates them for N seconds. Blind, but always in the same
- * order: each round depends on its number alone. The input that is running lies in ./fuzz-PID.bin,
- * so that it is still there after a crash; the file goes away when all is well.
+ *     fuzz_NAME [--seconds N | -max_total_time=N] [-artifact_prefix=PREFIX] [FILE|FOLDER ...]
+ *
+ * Runs every input it is given, then mutates them for N seconds. Blind, but always in the same order:
+ * each round depends on its number alone. The input that is running lies in PREFIXfuzz-PID.bin, so that
+ * it is still there after a crash; the file goes away when all is well.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -32,7 +34,7 @@ struct input {
 
 static struct input corpus[CORPUS_MAX];
 static size_t corpus_count;
-static char last_path[32];
+static char last_path[4096];
 static int last_fd;
 
 static void die(const char *what)
@@ -212,31 +214,44 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void open_last(void)
+static void open_last(const char *prefix)
 {
-    snprintf(last_path, sizeof last_path, "fuzz-%ld.bin", (long)getpid());
+    snprintf(last_path, sizeof last_path, "%sfuzz-%ld.bin", prefix, (long)getpid());
     last_fd = open(last_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (last_fd < 0)
         die(last_path);
 }
 
+/* What follows `name` in an argument, or NULL. */
+static const char *option(const char *argument, const char *name)
+{
+    const size_t length = strlen(name);
+
+    return strncmp(argument, name, length) == 0 ? argument + length : NULL;
+}
+
 int main(int argc, char **argv)
 {
     struct input scratch = {.bytes = malloc(INPUT_MAX)};
+    const char *prefix = "", *value;
     double seconds = 0, start;
     uint64_t round = 0;
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
             seconds = strtod(argv[++i], NULL);
-        else
+        else if ((value = option(argv[i], "-max_total_time=")) != NULL)
+            seconds = strtod(value, NULL);
+        else if ((value = option(argv[i], "-artifact_prefix=")) != NULL)
+            prefix = value;
+        else if (argv[i][0] != '-') /* other options of libFuzzer change nothing here */
             add_path(argv[i]);
     }
-    if (corpus_count == 0 || scratch.bytes == NULL) {
-        fprintf(stderr, "use: %s [--seconds N] FILE|FOLDER ...\n", argv[0]);
-        return 2;
-    }
-    open_last();
+    if (corpus_count == 0)
+        add_file("/dev/null"); /* from nothing, then */
+    if (scratch.bytes == NULL)
+        die("malloc");
+    open_last(prefix);
     for (size_t i = 0; i < corpus_count; i++)
         run(&corpus[i]);
     for (start = now(); round % CLOCK_ROUNDS != 0 || now() - start < seconds; round++)

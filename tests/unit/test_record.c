@@ -1,0 +1,211 @@
+#include "run/record.h"
+
+#include "job/memory.h"
+#include <check.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BAD "\xEF\xBF\xBD" /* U+FFFD */
+
+static const struct text_case {
+    const char *bytes, *text;
+} text_cases[] = {
+    {"", ""},
+    {"plain", "plain"},
+    {"\x01\x02\t\n\r\x1f\"\\/\x7f", "\x01\x02\t\n\r\x1f\"\\/\x7f"},
+    {"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"},
+    {"\xC2\x80\xE0\xA0\x80\xF0\x90\x80\x80", "\xC2\x80\xE0\xA0\x80\xF0\x90\x80\x80"}, /* least */
+    {"\xDF\xBF\xEF\xBF\xBF\xF4\x8F\xBF\xBF", "\xDF\xBF\xEF\xBF\xBF\xF4\x8F\xBF\xBF"}, /* most */
+    {"\xED\x9F\xBF\xEE\x80\x80", "\xED\x9F\xBF\xEE\x80\x80"}, /* beside the surrogates */
+    {"a\xFF" "b", "a" BAD "b"},
+    {"\x80", BAD},
+    {"\xBF\x80", BAD BAD},
+    {"\xC3", BAD},
+    {"\xC3(", BAD "("},
+    {"\xE2\x82", BAD BAD},
+    {"\xE2\x82x", BAD BAD "x"},
+    {"\xF0\x9F\x98", BAD BAD BAD},
+    {"\xC0\x80", BAD BAD},         /* overlong NUL */
+    {"\xC1\xBF", BAD BAD},         /* overlong DEL */
+    {"\xE0\x80\xAF", BAD BAD BAD}, /* overlong '/' */
+    {"\xE0\x9F\xBF", BAD BAD BAD},
+    {"\xF0\x8F\xBF\xBF", BAD BAD BAD BAD},
+    {"\xED\xA0\x80", BAD BAD BAD}, /* surrogates */
+    {"\xED\xBF\xBF", BAD BAD BAD},
+    {"\xF4\x90\x80\x80", BAD BAD BAD BAD}, /* beyond U+10FFFF */
+    {"\xF5\x80\x80\x80", BAD BAD BAD BAD},
+    {"\xF8\x88\x80\x80\x80", BAD BAD BAD BAD BAD},
+    {"\xFE\xFF", BAD BAD},
+};
+
+/* Dumps, and reads back what was dumped: what is not valid JSON does not come back. */
+static void check_valid(const json_t *json)
+{
+    char *text = json_dumps(json, JSON_ENCODE_ANY);
+    json_t *again = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+
+    ck_assert_ptr_nonnull(text);
+    ck_assert_ptr_nonnull(again);
+    ck_assert(json_equal(json, again));
+    free(text);
+    json_decref(again);
+}
+
+START_TEST(test_text)
+{
+    json_t *json = json_text(text_cases[_i].bytes);
+
+    ck_assert_ptr_nonnull(json);
+    ck_assert_str_eq(json_string_value(json), text_cases[_i].text);
+    check_valid(json);
+    json_decref(json);
+}
+END_TEST
+
+/* No bytes at all make it fail: every pair, then longer ones at random. */
+START_TEST(test_any_bytes_are_text)
+{
+    uint64_t random = 88172645463325252;
+    char bytes[12];
+
+    for (int i = 0; i < 300000; i++) {
+        size_t length = 2;
+        json_t *json;
+
+        if (i < 65536) {
+            bytes[0] = (char)(i >> 8);
+            bytes[1] = (char)i;
+        } else {
+            for (length = 3 + (size_t)i % 9, random += (uint64_t)i; length > 0; length--) {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                bytes[length - 1] = (char)(random >> 40 & 1 ? random >> 20 : random >> 20 | 0x80);
+            }
+            length = 3 + (size_t)i % 9;
+        }
+        bytes[length] = '\0';
+        json = json_text(bytes);
+        if (json == NULL || strlen(json_string_value(json)) < strlen(bytes))
+            ck_abort_msg("lost bytes in round %d", i);
+        json_decref(json);
+    }
+}
+END_TEST
+
+START_TEST(test_number)
+{
+    static const double none[] = {NAN, -NAN, INFINITY, -INFINITY};
+    static const double some[] = {0, -0.0, 1.5, -2, 1e308, -1e308, 5e-324, 0.1};
+
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        json_t *json = json_number(none[i]);
+
+        ck_assert(json_is_null(json));
+        json_decref(json);
+    }
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+        json_t *json = json_number(some[i]);
+        const double back = json_real_value(json);
+
+        ck_assert(json_is_real(json));
+        ck_assert_mem_eq(&back, &some[i], sizeof back);
+        check_valid(json);
+        json_decref(json);
+    }
+}
+END_TEST
+
+static void check_text(const json_t *record, const char *key, const char *text)
+{
+    const char *found = json_string_value(json_object_get(record, key));
+
+    ck_assert_msg(found != NULL, "no %s", key);
+    ck_assert_str_eq(found, text);
+}
+
+START_TEST(test_lost)
+{
+    struct job job = {.name = (char *)"x.ini:a", .core = {.plugin = "topk", .device = "auto"}};
+    json_t *record = record_lost(&job, "radix", CASE_TIMEOUT, "rounds: not done");
+    const char *started;
+
+    ck_assert_ptr_nonnull(record);
+    ck_assert_int_eq(json_integer_value(json_object_get(record, "schema")), RECORD_SCHEMA);
+    check_text(record, "job", "x.ini:a");
+    check_text(record, "plugin", "topk");
+    check_text(record, "variant", "radix");
+    check_text(record, "device", "auto");
+    check_text(record, "status", "timeout");
+    check_text(record, "reason", "rounds: not done");
+    ck_assert_uint_eq(json_array_size(json_object_get(record, "flags")), 0);
+    ck_assert(json_is_array(json_object_get(record, "flags")));
+    started = json_string_value(json_object_get(record, "started"));
+    ck_assert_ptr_nonnull(started);
+    ck_assert_uint_eq(strlen(started), strlen("2026-01-01T00:00:00Z"));
+    ck_assert_int_eq(started[10], 'T');
+    ck_assert_int_eq(started[19], 'Z');
+    check_valid(record);
+    json_decref(record);
+}
+END_TEST
+
+/* Names come from a job file, reasons from a plugin or a file system: any bytes. */
+START_TEST(test_lost_with_any_bytes)
+{
+    struct job job = {.name = (char *)"\xFF:\x80",
+                      .core = {.plugin = "\xC3(", .device = "\xED\xA0\x80"}};
+    json_t *record = record_lost(&job, "\xFE", CASE_ERROR, "why\x80\x01");
+
+    ck_assert_ptr_nonnull(record);
+    check_text(record, "job", BAD ":" BAD);
+    check_text(record, "plugin", BAD "(");
+    check_text(record, "variant", BAD);
+    check_text(record, "device", BAD BAD BAD);
+    check_text(record, "reason", "why" BAD "\x01");
+    check_valid(record);
+    json_decref(record);
+}
+END_TEST
+
+START_TEST(test_status_names)
+{
+    static const char *const names[] = {"passed",  "failed",      "error",         "crashed",
+                                        "timeout", "unsupported", "out-of-memory", "interrupted"};
+
+    for (int i = 0; i <= CASE_INTERRUPTED; i++)
+        ck_assert_str_eq(case_status_name((enum case_status)i), names[i]);
+}
+END_TEST
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+static Suite *record_suite(void)
+{
+    Suite *suite = suite_create("record");
+    TCase *parts = tcase_create("parts"), *lost = tcase_create("lost");
+
+    tcase_add_loop_test(parts, test_text, 0, COUNT(text_cases));
+    tcase_add_test(parts, test_any_bytes_are_text);
+    tcase_add_test(parts, test_number);
+    tcase_set_timeout(parts, 30);
+    tcase_add_test(lost, test_lost);
+    tcase_add_test(lost, test_lost_with_any_bytes);
+    tcase_add_test(lost, test_status_names);
+    suite_add_tcase(suite, parts);
+    suite_add_tcase(suite, lost);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(record_suite());
+    int failed;
+
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
