@@ -116,8 +116,9 @@ static void print_job(const struct job *job, const struct checked *checked)
     printf("\n\n");
 }
 
-/* Says what could not be checked; true when there was a plugin that does not load. */
-static bool print_troubles(const struct plan *plan, const struct checked *checked)
+/* Says what could not be checked: EXIT_NO_LOAD where a plugin does not load, EXIT_FAILED where one died or
+ * hung. */
+static int print_troubles(const struct plan *plan, const struct checked *checked, size_t *count)
 {
     bool no_load = false;
     char place[600];
@@ -128,8 +129,11 @@ static bool print_troubles(const struct plan *plan, const struct checked *checke
                     origin_text(job_origin(&plan->jobs[i], "plugin"), place, sizeof place),
                     checked[i].trouble);
         no_load = no_load || checked[i].no_load;
+        *count += checked[i].trouble != NULL;
     }
-    return no_load;
+    if (no_load)
+        return EXIT_NO_LOAD;
+    return *count > 0 ? EXIT_FAILED : EXIT_PASSED;
 }
 
 static int do_files(const struct arguments *a, const char *command, char **files, int count)
@@ -137,9 +141,12 @@ static int do_files(const struct arguments *a, const char *command, char **files
     struct plan plan;
     struct faults faults = {0};
     struct checked *checked;
+    size_t troubles = 0;
     int code = EXIT_USAGE;
 
     plan_read(files, (size_t)count, a->overrides, a->override_count, a->only, &plan, &faults);
+    if (a->batch.records != NULL)
+        plan_check_records(&plan, a->batch.records, &faults);
     checked = batch_check(&plan, strcmp(command, "show") == 0, &faults);
     faults_print(&faults);
     if (faults.count > 0) {
@@ -148,9 +155,12 @@ static int do_files(const struct arguments *a, const char *command, char **files
     } else if (strcmp(command, "run") == 0) {
         code = batch_run(&plan, checked, &a->batch);
     } else {
-        code = print_troubles(&plan, checked) ? EXIT_NO_LOAD : EXIT_PASSED;
-        if (strcmp(command, "check") == 0)
+        code = print_troubles(&plan, checked, &troubles);
+        if (strcmp(command, "check") == 0 && troubles == 0)
             printf("%zu job%s, no fault\n", plan.count, plan.count == 1 ? "" : "s");
+        else if (strcmp(command, "check") == 0)
+            printf("%zu job%s, %zu could not be checked\n", plan.count,
+                   plan.count == 1 ? "" : "s", troubles);
         for (size_t i = 0; strcmp(command, "show") == 0 && i < plan.count; i++)
             print_job(&plan.jobs[i], &checked[i]);
     }
@@ -176,6 +186,9 @@ static json_t *ask_result(const char *what, const char *plugin)
     return result;
 }
 
+static const char no_plugins[] =
+    "gpurun: no plugins found; GPURUN_PLUGIN_PATH names folders to look in\n";
+
 static int do_list(void)
 {
     char **names = registry_names();
@@ -191,7 +204,7 @@ static int do_list(void)
         json_decref(description);
     }
     if (names[0] == NULL)
-        fprintf(stderr, "gpurun: no plugins found; GPURUN_PLUGIN_PATH names folders to look in\n");
+        fputs(no_plugins, stderr);
     registry_free_names(names);
     return code;
 }
@@ -258,6 +271,10 @@ static int do_selftest(void)
             code = EXIT_FAILED;
         json_decref(result);
     }
+    if (names[0] == NULL) {
+        fputs(no_plugins, stderr);
+        code = EXIT_FAILED;
+    }
     registry_free_names(names);
     printf("%s\n", code == EXIT_PASSED ? "PASSED" : "FAILED");
     return code;
@@ -314,6 +331,10 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 
 static int dispatch(const struct arguments *a)
 {
+    static const struct {
+        const char *word;
+        int (*run)(void);
+    } alone[] = {{"list", do_list}, {"devices", do_devices}, {"selftest", do_selftest}};
     const char *word = a->count > 0 ? a->words[0] : "";
 
     if (a->count == 0)
@@ -324,12 +345,9 @@ static int dispatch(const struct arguments *a)
     if (strcmp(word, "describe") == 0)
         return a->count == 2 ? do_describe(a->words[1])
                              : usage("describe wants one PLUGIN, or core", "");
-    if (a->count == 1 && strcmp(word, "list") == 0)
-        return do_list();
-    if (a->count == 1 && strcmp(word, "devices") == 0)
-        return do_devices();
-    if (a->count == 1 && strcmp(word, "selftest") == 0)
-        return do_selftest();
+    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
+        if (strcmp(word, alone[i].word) == 0)
+            return a->count == 1 ? alone[i].run() : usage(word, " takes no arguments");
     return do_files(a, "run", a->words, a->count);
 }
 

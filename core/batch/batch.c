@@ -97,6 +97,58 @@ static void check_one(struct worker *w, const struct plan *plan, size_t i, bool 
     }
 }
 
+/* A key of [global] or of -s, and why it is a fault unless another job knows it. */
+struct shared_key {
+    const char *key, *text;
+    struct origin where;
+    bool is_known;
+};
+
+struct shared_keys {
+    struct shared_key *list;
+    size_t count;
+};
+
+/* A job that could not be described may know every key. */
+static void note_shared_key(struct shared_keys *keys, const struct setting *s,
+                            const struct checked *c)
+{
+    const json_t *foreign = json_object_get(c->description, "foreign");
+    const char *text = json_string_value(json_object_get(foreign, s->key));
+    size_t i = keys->count;
+
+    while (i > 0 && (keys->list[i - 1].where.line != s->where.line ||
+                     keys->list[i - 1].where.file != s->where.file ||
+                     strcmp(keys->list[i - 1].key, s->key) != 0))
+        i--;
+    if (i == 0) {
+        keys->list = grow(keys->list, keys->count, sizeof *keys->list);
+        keys->list[keys->count++] = (struct shared_key){.key = s->key, .where = s->where};
+        i = keys->count;
+    }
+    keys->list[i - 1].text = text;
+    keys->list[i - 1].is_known = keys->list[i - 1].is_known || foreign == NULL || text == NULL;
+}
+
+/* What --only left out may be whom a key of [global] is for; -s is for those that are left. */
+static void check_shared_keys(const struct plan *plan, const struct checked *checked,
+                              struct faults *faults)
+{
+    struct shared_keys keys = {NULL, 0};
+
+    for (size_t i = 0; i < plan->count; i++)
+        for (size_t k = 0; k < plan->jobs[i].setting_count; k++) {
+            const struct setting *s = &plan->jobs[i].settings[k];
+
+            if (s->shared && !(plan->is_partial && s->where.line > 0))
+                note_shared_key(&keys, s, &checked[i]);
+        }
+    for (size_t i = 0; i < keys.count; i++)
+        if (!keys.list[i].is_known)
+            faults_add(faults, keys.list[i].where, keys.list[i].key, "%s", keys.list[i].text);
+    free(keys.list);
+}
+
 struct checked *batch_check(const struct plan *plan, bool options, struct faults *faults)
 {
     struct checked *checked = allocate(plan->count, sizeof *checked);
@@ -106,6 +158,7 @@ struct checked *batch_check(const struct plan *plan, bool options, struct faults
         if (plan->jobs[i].core.plugin[0] != '\0')
             check_one(&w, plan, i, options, &checked[i], faults);
     worker_stop(&w, true);
+    check_shared_keys(plan, checked, faults);
     return checked;
 }
 
@@ -129,6 +182,7 @@ struct batch {
     bool records_failed;
     json_t *records; /* all, for --json */
     bool any_no_load, any_no_device;
+    bool any_bad_end; /* a worker died after its job's last record */
     size_t passed, unsupported, failed;
 };
 
@@ -225,6 +279,7 @@ static bool lose_worker(struct batch *b, struct attempt *a, enum case_status sta
                         const char *how)
 {
     const char *name = json_string_value(a->current);
+    const size_t done = json_array_size(a->done);
     char reason[400];
 
     snprintf(reason, sizeof reason, "%s: %s", a->phase[0] ? a->phase : "start", how);
@@ -233,6 +288,10 @@ static bool lose_worker(struct batch *b, struct attempt *a, enum case_status sta
         return true;
     }
     end_rest(b, a, status, reason);
+    if (json_array_size(a->done) == done) { /* no case is left to blame, but it is a failure */
+        fprintf(stderr, "gpurun: %s: %s\n", b->plan->jobs[a->index].name, reason);
+        b->any_bad_end = true;
+    }
     return false;
 }
 
@@ -344,7 +403,7 @@ static enum exit_code exit_of(const struct batch *b)
         return EXIT_NO_DEVICE;
     if (b->any_no_load)
         return EXIT_NO_LOAD;
-    return b->failed > 0 || b->records_failed || (b->options->strict && b->unsupported > 0)
+    return b->failed > 0 || b->records_failed || b->any_bad_end || (b->options->strict && b->unsupported > 0)
                ? EXIT_FAILED
                : EXIT_PASSED;
 }
@@ -388,7 +447,10 @@ enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
         if (options->json)
             print_json(&b, code);
         else
-            table_summary(b.passed, b.unsupported, b.failed, interrupted);
+            table_summary(b.passed, b.unsupported, b.failed,
+                          interrupted           ? "INTERRUPTED"
+                          : code == EXIT_PASSED ? "PASSED"
+                                                : "FAILED");
     }
     if (b.records_fd >= 0 && close(b.records_fd) != 0 && code == EXIT_PASSED)
         code = EXIT_FAILED;

@@ -1,8 +1,10 @@
 #include "batch/worker.h"
 
 #include "job/memory.h"
+#include "job/value.h"
 #include "plan/registry.h"
 #include "report/describe.h"
+#include "run/record.h"
 #include "run/runner.h"
 #include "run/selftest.h"
 #include <errno.h>
@@ -64,7 +66,7 @@ static json_t *faults_json(const struct faults *faults)
     json_t *list = json_array();
 
     for (size_t i = 0; i < faults->count; i++)
-        json_array_append_new(list, json_string(faults->texts[i]));
+        json_array_append_new(list, json_text(faults->texts[i]));
     return list;
 }
 
@@ -73,16 +75,21 @@ static void check_job(struct server *s, const struct job *job, bool options, jso
     struct faults faults = {0};
     struct why where;
     struct loaded *l = load(s, job->core.plugin);
-    char *path;
+    char *path, **names;
+    const char *nearest;
 
     if (l->is_good) {
         json_object_set_new(end, "result", runner_check(job, &l->plugin, options, &faults));
     } else if ((path = registry_find(job->core.plugin, &where)) == NULL) {
+        names = registry_names();
+        nearest = value_nearest(job->core.plugin, (const char *const *)names);
         faults_add(&faults, job_origin(job, "plugin"), "plugin",
-                   "no plugin '%s'; gpurun list shows what there is; looked for %s",
-                   job->core.plugin, where.text);
+                   "no plugin '%.80s'%s%s%s; gpurun list shows what there is; looked for %s",
+                   job->core.plugin, nearest ? ", did you mean " : "", nearest ? nearest : "",
+                   nearest ? "?" : "", where.text);
+        registry_free_names(names);
     } else {
-        json_object_set_new(end, "load_error", json_string(l->why.text));
+        json_object_set_new(end, "load_error", json_text(l->why.text));
         free(path);
     }
     json_object_set_new(end, "faults", faults_json(&faults));
@@ -95,7 +102,7 @@ static void run_job(struct server *s, const struct job *job, const json_t *skip,
     struct loaded *l = load(s, job->core.plugin);
 
     if (!l->is_good)
-        json_object_set_new(end, "load_error", json_string(l->why.text));
+        json_object_set_new(end, "load_error", json_text(l->why.text));
     else
         json_object_set_new(end, "end", json_integer(runner_run(job, &l->plugin, skip, &listener)));
 }
@@ -107,7 +114,7 @@ static void describe(struct server *s, const char *name, json_t *end)
     if (l->is_good)
         json_object_set_new(end, "result", describe_plugin(&l->plugin));
     else
-        json_object_set_new(end, "load_error", json_string(l->why.text));
+        json_object_set_new(end, "load_error", json_text(l->why.text));
 }
 
 static void selftest(struct server *s, const char *name, json_t *end)
@@ -117,7 +124,7 @@ static void selftest(struct server *s, const char *name, json_t *end)
     if (l->is_good)
         json_object_set_new(end, "result", selftest_plugin(&l->plugin));
     else
-        json_object_set_new(end, "load_error", json_string(l->why.text));
+        json_object_set_new(end, "load_error", json_text(l->why.text));
 }
 
 static void obey(struct server *s, const json_t *command)

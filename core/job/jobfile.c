@@ -185,7 +185,7 @@ static int add_entry(void *user, const char *section, const char *name, const ch
                    "before the first section: put it under [global] or [name]");
         return 1;
     }
-    if (r->value_length == 0) {
+    if (r->value_length == 0 || *r->value == ';' || *r->value == '#') {
         faults_add(r->faults, here(r), name, "has no value: write %s = VALUE, or remove the line",
                    name);
         return 1;

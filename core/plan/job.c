@@ -291,8 +291,10 @@ static void check_input(const struct binding *b, struct faults *faults)
     if (strncmp(b->text, "file:", 5) != 0) {
         if (generator_parse(b->text, &generator, &why) != GPURUN_OK)
             faults_add(faults, b->where, b->key, "%s", why.text);
+    } else if (*path == '\0') {
+        faults_add(faults, b->where, b->key, "names no file: write file:PATH");
     } else if (stat(path, &info) != 0) {
-        faults_add(faults, b->where, b->key, "%s: %s", *path ? path : "file:", strerror(errno));
+        faults_add(faults, b->where, b->key, "%s: %s", path, strerror(errno));
     } else if (S_ISDIR(info.st_mode)) {
         faults_add(faults, b->where, b->key, "%s is a folder: name a file", path);
     } else if (!S_ISREG(info.st_mode)) {
@@ -321,14 +323,16 @@ static void check_output(const struct binding *b, struct faults *faults)
 {
     struct stat info;
     char *resolved = resolved_path(b->text);
+    const bool exists = stat(b->text, &info) == 0;
 
     if (strncmp(b->text, "file:", 5) == 0)
         faults_add(faults, b->where, b->key, "write the path alone, without file:");
     else if (resolved == NULL)
         faults_add(faults, b->where, b->key, "%s: its folder does not exist", b->text);
-    else if (b->text[strlen(b->text) - 1] == '/' ||
-             (stat(b->text, &info) == 0 && S_ISDIR(info.st_mode)))
+    else if (b->text[strlen(b->text) - 1] == '/' || (exists && S_ISDIR(info.st_mode)))
         faults_add(faults, b->where, b->key, "%s is a folder: name a file", b->text);
+    else if (exists && !S_ISREG(info.st_mode))
+        faults_add(faults, b->where, b->key, "%s is not a regular file: name another", b->text);
     free(resolved);
 }
 
@@ -348,7 +352,7 @@ static void check_job(const struct job *job, struct faults *faults)
         faults_add(faults, job->where, "plugin",
                    "[%s] names no plugin: write plugin = NAME (gpurun list "
                    "shows them)",
-                   strrchr(job->name, ':') + 1);
+                   job->name + strlen(job->where.file) + 1);
     check_device(job, faults);
     check_times(job, faults);
     if (show_parse(job->core.show, &show, &why) != GPURUN_OK)
@@ -361,10 +365,18 @@ static void check_job(const struct job *job, struct faults *faults)
 
 /* --- clashes between files --- */
 
+enum use { AS_OUTPUT, AS_INPUT, AS_JOB_FILE };
+
 struct path_use {
     char *path;
-    const struct binding *binding;
-    bool is_output;
+    const char *key, *text;
+    struct origin where;
+    enum use use;
+};
+
+struct path_uses {
+    struct path_use *list;
+    size_t count;
 };
 
 static int compare_uses(const void *a, const void *b)
@@ -372,50 +384,103 @@ static int compare_uses(const void *a, const void *b)
     const struct path_use *x = a, *y = b;
     const int order = strcmp(x->path, y->path);
 
-    return order != 0 ? order : (int)y->is_output - (int)x->is_output;
+    if (order != 0 || x->use != y->use)
+        return order != 0 ? order : (int)x->use - (int)y->use;
+    return (x->where.line > y->where.line) - (x->where.line < y->where.line);
 }
 
-static void add_use(struct path_use **uses, size_t *count, const struct binding *b, bool is_output)
+static void add_use(struct path_uses *uses, const char *path, const struct path_use *use)
 {
-    const char *path = is_output ? b->text : b->text + 5;
-    char *resolved = NULL;
+    char *resolved = resolved_path(path);
 
-    if (is_output || strncmp(b->text, "file:", 5) == 0)
-        resolved = resolved_path(path);
     if (resolved == NULL)
         return;
-    *uses = grow(*uses, *count, sizeof **uses);
-    (*uses)[(*count)++] = (struct path_use){resolved, b, is_output};
+    uses->list = grow(uses->list, uses->count, sizeof *uses->list);
+    uses->list[uses->count] = *use;
+    uses->list[uses->count++].path = resolved;
+}
+
+static void add_binding_use(struct path_uses *uses, const struct binding *b, enum use use)
+{
+    const bool is_file = use == AS_OUTPUT || strncmp(b->text, "file:", 5) == 0;
+
+    if (is_file)
+        add_use(uses, use == AS_OUTPUT ? b->text : b->text + 5,
+                &(struct path_use){.key = b->key, .text = b->text, .where = b->where, .use = use});
+}
+
+/* Every file that the plan reads or writes, sorted by path; of one path the outputs come first. */
+static struct path_uses list_uses(const struct plan *plan)
+{
+    struct path_uses uses = {NULL, 0};
+
+    for (size_t i = 0; i < plan->count; i++) {
+        for (size_t k = 0; k < plan->jobs[i].input_count; k++)
+            add_binding_use(&uses, &plan->jobs[i].inputs[k], AS_INPUT);
+        for (size_t k = 0; k < plan->jobs[i].output_count; k++)
+            add_binding_use(&uses, &plan->jobs[i].outputs[k], AS_OUTPUT);
+    }
+    for (size_t i = 0; i < plan->file_count; i++)
+        add_use(&uses, plan->files[i].path,
+                &(struct path_use){.where = {plan->files[i].path, 0}, .use = AS_JOB_FILE});
+    if (uses.count > 0)
+        qsort(uses.list, uses.count, sizeof *uses.list, compare_uses);
+    return uses;
+}
+
+static void free_uses(struct path_uses *uses)
+{
+    for (size_t i = 0; i < uses->count; i++)
+        free(uses->list[i].path);
+    free(uses->list);
+}
+
+/* `written` is to be written although `other` has a claim on the same file. */
+static void add_clash(const struct path_use *written, const struct path_use *other,
+                      struct faults *faults)
+{
+    const bool same_line = written->where.line > 0 && written->where.line == other->where.line &&
+                           written->where.file == other->where.file;
+    char place[600];
+
+    origin_text(other->where, place, sizeof place);
+    if (other->use == AS_JOB_FILE)
+        faults_add(faults, written->where, written->key,
+                   "%s is the job file %s: give it a name of its own", written->text, place);
+    else if (same_line)
+        faults_add(faults, written->where, written->key,
+                   "%s is written by more than one job: set it in each", written->text);
+    else
+        faults_add(faults, written->where, written->key,
+                   "%s is also %s of %s: give it a name of its own", written->text,
+                   other->use == AS_OUTPUT ? "an output" : "an input", place);
 }
 
 /* An output may not be an input, nor another output, of any job: which bytes it held would be chance. */
 static void check_clashes(const struct plan *plan, struct faults *faults)
 {
-    struct path_use *uses = NULL;
-    size_t count = 0;
-    char other[600];
+    struct path_uses uses = list_uses(plan);
 
-    for (size_t i = 0; i < plan->count; i++) {
-        for (size_t k = 0; k < plan->jobs[i].input_count; k++)
-            add_use(&uses, &count, &plan->jobs[i].inputs[k], false);
-        for (size_t k = 0; k < plan->jobs[i].output_count; k++)
-            add_use(&uses, &count, &plan->jobs[i].outputs[k], true);
-    }
-    if (count > 0)
-        qsort(uses, count, sizeof *uses, compare_uses);
-    for (size_t i = 0, first = 0; i < count; i++) {
-        if (strcmp(uses[i].path, uses[first].path) != 0)
+    for (size_t i = 0, first = 0; i < uses.count; i++) {
+        if (strcmp(uses.list[i].path, uses.list[first].path) != 0)
             first = i;
-        if (i == first || !uses[first].is_output)
-            continue;
-        origin_text(uses[i].binding->where, other, sizeof other);
-        faults_add(faults, uses[first].binding->where, uses[first].binding->key,
-                   "%s is also %s of %s: give it a name of its own", uses[first].binding->text,
-                   uses[i].is_output ? "an output" : "an input", other);
+        if (i != first && uses.list[first].use == AS_OUTPUT)
+            add_clash(&uses.list[first], &uses.list[i], faults);
     }
-    for (size_t i = 0; i < count; i++)
-        free(uses[i].path);
-    free(uses);
+    free_uses(&uses);
+}
+
+void plan_check_records(const struct plan *plan, const char *path, struct faults *faults)
+{
+    const struct path_use records = {.text = path, .where = {"--records", 0}, .use = AS_OUTPUT};
+    struct path_uses uses = list_uses(plan);
+    char *resolved = resolved_path(path);
+
+    for (size_t i = 0; resolved != NULL && i < uses.count; i++)
+        if (strcmp(uses.list[i].path, resolved) == 0)
+            add_clash(&records, &uses.list[i], faults);
+    free(resolved);
+    free_uses(&uses);
 }
 
 /* --- the plan --- */
@@ -434,6 +499,13 @@ static void add_job(struct plan *plan, const struct jobfile *file, const struct 
     check_job(job, faults);
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static void check_command_line(char *const *paths, size_t path_count,
                                const struct override *overrides, size_t count,
                                struct faults *faults)
@@ -442,6 +514,9 @@ static void check_command_line(char *const *paths, size_t path_count,
         for (size_t k = 0; k < i; k++)
             if (strcmp(paths[i], paths[k]) == 0)
                 faults_add(faults, (struct origin){paths[i], 0}, NULL, "given twice");
+            else if (is_same_file(paths[i], paths[k]))
+                faults_add(faults, (struct origin){paths[i], 0}, NULL,
+                           "given twice: it is the same file as %s", paths[k]);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < i; k++)
             if (strcmp(overrides[i].key, overrides[k].key) == 0)
@@ -470,6 +545,8 @@ void plan_read(char *const *paths, size_t path_count, const struct override *ove
             name = format_text("%s:%s", file->path, file->sections[k].name);
             if (only == NULL || fnmatch(only, name, 0) == 0)
                 add_job(plan, file, &file->sections[k], overrides, override_count, faults);
+            else
+                plan->is_partial = true;
             free(name);
         }
         if (jobs == 0 && faults->count == faults_before)

@@ -66,12 +66,16 @@ struct plan {
     size_t file_count;
     struct job *jobs;
     size_t count;
+    bool is_partial; /* `only` left jobs out */
 };
 
 /* Reads all files and resolves their jobs; `only` (may be NULL) is a glob on full names. Faults are
  * added; jobs with faults are still listed. Free with plan_free. */
 void plan_read(char *const *paths, size_t path_count, const struct override *overrides,
                size_t override_count, const char *only, struct plan *plan, struct faults *faults);
+
+/* --records may name no file that the plan reads or writes. */
+void plan_check_records(const struct plan *plan, const char *path, struct faults *faults);
 
 void plan_free(struct plan *plan);
 

@@ -35,13 +35,14 @@ static void format_bound(double bound, char *text, size_t size)
 static enum gpurun_status check_range(const struct gpurun_option *row, double value,
                                       const char *text, struct why *why)
 {
+    const char *unit = row->type == GPURUN_OPTION_DURATION ? "s" : "";
     char bound[40];
 
     if (!has_range(row) || (value >= row->min && value <= row->max))
         return GPURUN_OK;
     format_bound(value < row->min ? row->min : row->max, bound, sizeof bound);
-    return why_fail(why, GPURUN_INVALID, "%s is %s %s", text, value < row->min ? "below" : "above",
-                    bound);
+    return why_fail(why, GPURUN_INVALID, "%.80s is %s %s%s", text,
+                    value < row->min ? "below" : "above", bound, unit);
 }
 
 static void join_choices(const struct gpurun_option *row, char *text, size_t size)

@@ -402,17 +402,14 @@ void table_print(const char *job, const json_t *heading, const json_t *ended)
     free(t);
 }
 
-void table_summary(size_t passed, size_t unsupported, size_t failed, bool interrupted)
+void table_summary(size_t passed, size_t unsupported, size_t failed, const char *verdict)
 {
-    const bool good = failed == 0 && !interrupted;
+    const bool good = strcmp(verdict, "PASSED") == 0;
     const char *start = use_colour() ? good ? "\033[32m" : "\033[31m" : "";
 
     clear_progress();
-    printf("%s%s%s: %zu of %zu cases passed", start,
-           interrupted ? "INTERRUPTED"
-           : good      ? "PASSED"
-                       : "FAILED",
-           start[0] ? "\033[0m" : "", passed, passed + unsupported + failed);
+    printf("%s%s%s: %zu of %zu cases passed", start, verdict, start[0] ? "\033[0m" : "", passed,
+           passed + unsupported + failed);
     if (unsupported > 0)
         printf(", %zu unsupported", unsupported);
     if (failed > 0)

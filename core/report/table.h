@@ -12,7 +12,7 @@
 void table_print(const char *job, const json_t *heading, const json_t *ended);
 
 /* The last line: how many passed and whether that is all. */
-void table_summary(size_t passed, size_t unsupported, size_t failed, bool interrupted);
+void table_summary(size_t passed, size_t unsupported, size_t failed, const char *verdict);
 
 /* On a terminal: what is running now, in place. Elsewhere nothing. */
 void table_progress(const char *job, const char *name, const char *phase);

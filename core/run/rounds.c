@@ -292,7 +292,12 @@ static enum gpurun_status warm_up(struct rounds *r)
 
 static enum gpurun_status end_to_end(struct rounds *r)
 {
-    for (int round = 0; round < END_TO_END_ROUNDS; round++)
+    const double start = now_s();
+
+    /* One round at the least, and no more than fit max_time. */
+    for (int round = 0;
+         round < END_TO_END_ROUNDS && (round == 0 || now_s() - start < r->run->core.max_time);
+         round++)
         for (int i = 0; i < r->run->case_count; i++) {
             struct run_case *c = &r->run->cases[i];
             enum gpurun_status status;

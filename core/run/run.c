@@ -3,6 +3,7 @@
 #include "job/memory.h"
 #include "job/value.h"
 #include "run/datafile.h"
+#include "run/record.h"
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,6 +57,8 @@ static enum gpurun_status plugin_fail(struct gpurun_ctx *ctx, enum gpurun_status
     va_end(args);
     if (key != NULL)
         fault_format(run->why.text, sizeof run->why.text, job_origin(run->job, key), key, what);
+    else if (status == GPURUN_INVALID)
+        fault_format(run->why.text, sizeof run->why.text, run->job->where, NULL, what);
     else
         snprintf(run->why.text, sizeof run->why.text, "%s", what);
     return status;
@@ -208,10 +211,17 @@ static const char *nearest_key(const struct plugin *plugin, const char *key)
     return nearest;
 }
 
+static void note_unknown_key(const struct run *run, const char *key, struct why *why)
+{
+    const char *name = run->plugin->table->name, *nearest = nearest_key(run->plugin, key);
+
+    why_fail(why, GPURUN_INVALID, "is no option of %s%s%s%s; gpurun describe %s lists them", name,
+             nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "", name);
+}
+
 static void set_options(struct run *run, struct faults *faults)
 {
     const struct gpurun_option *row;
-    const char *nearest;
     struct why why;
 
     for (size_t i = 0; i < run->job->setting_count; i++) {
@@ -224,11 +234,8 @@ static void set_options(struct run *run, struct faults *faults)
             if (option_set(row, s->text, run->ctx.options, &why) != GPURUN_OK)
                 faults_add(faults, s->where, s->key, "%s", why.text);
         } else if (!s->shared) {
-            nearest = nearest_key(run->plugin, s->key);
-            faults_add(faults, s->where, s->key,
-                       "is no option of %s%s%s%s; gpurun describe %s lists them",
-                       run->plugin->table->name, nearest ? ", did you mean " : "",
-                       nearest ? nearest : "", nearest ? "?" : "", run->plugin->table->name);
+            note_unknown_key(run, s->key, &why);
+            faults_add(faults, s->where, s->key, "%s", why.text);
         }
     }
 }
@@ -283,8 +290,7 @@ static bool has_tensor(const struct run *run, const struct binding *b, bool is_o
     return false;
 }
 
-static enum gpurun_status check_bindings(struct run *run, const struct binding *list, size_t count,
-                                         bool is_output)
+static void note_unknown_tensor(const struct run *run, bool is_output, struct why *why)
 {
     char names[300] = "";
     size_t used = 0;
@@ -293,12 +299,71 @@ static enum gpurun_status check_bindings(struct run *run, const struct binding *
         if ((run->buffers[i].tensor.role == GPURUN_OUT) == is_output)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      run->buffers[i].tensor.name);
+    why_fail(why, GPURUN_INVALID, "%s has no such %s; it has: %s", run->plugin->table->name,
+             is_output ? "output" : "input", names[0] ? names : "none");
+}
+
+static enum gpurun_status check_bindings(struct run *run, const struct binding *list, size_t count,
+                                         bool is_output)
+{
+    struct why why;
+
     for (size_t i = 0; i < count; i++)
-        if (!list[i].shared && !has_tensor(run, &list[i], is_output))
-            return plugin_fail(&run->ctx, GPURUN_INVALID, list[i].key,
-                               "%s has no such %s; it has: %s", run->plugin->table->name,
-                               is_output ? "output" : "input", names[0] ? names : "none");
+        if (!list[i].shared && !has_tensor(run, &list[i], is_output)) {
+            note_unknown_tensor(run, is_output, &why);
+            return plugin_fail(&run->ctx, GPURUN_INVALID, list[i].key, "%s", why.text);
+        }
     return GPURUN_OK;
+}
+
+/* `input` and `input.NAME` of one tensor: which of the two it is read from would be chance. */
+static enum gpurun_status check_twin_inputs(struct run *run)
+{
+    const struct binding *list = run->job->inputs;
+    const char *first = NULL;
+    char place[600];
+
+    for (int i = run->buffer_count; i-- > 0;)
+        if (run->buffers[i].tensor.role != GPURUN_OUT)
+            first = run->buffers[i].tensor.name;
+    for (size_t i = 0; first != NULL && i < run->job->input_count; i++)
+        for (size_t k = 0; k < run->job->input_count; k++)
+            if (list[i].tensor == NULL && list[k].tensor != NULL &&
+                strcmp(list[k].tensor, first) == 0)
+                return plugin_fail(&run->ctx, GPURUN_INVALID, list[k].key,
+                                   "the same tensor as input (%s): keep one of them",
+                                   origin_text(list[i].where, place, sizeof place));
+    return GPURUN_OK;
+}
+
+static void add_foreign_tensors(const struct run *run, const struct binding *list, size_t count,
+                                bool is_output, json_t *foreign)
+{
+    struct why why;
+
+    for (size_t i = 0; i < count; i++)
+        if (list[i].shared && !has_tensor(run, &list[i], is_output)) {
+            note_unknown_tensor(run, is_output, &why);
+            json_object_set_new(foreign, list[i].key, json_text(why.text));
+        }
+}
+
+json_t *run_foreign_keys(const struct run *run)
+{
+    json_t *foreign = json_object();
+    struct why why;
+
+    for (size_t i = 0; i < run->job->setting_count; i++) {
+        const struct setting *s = &run->job->settings[i];
+
+        if (!s->shared || core_knows(s->key) || option_find(&run->plugin->options, s->key) != NULL)
+            continue;
+        note_unknown_key(run, s->key, &why);
+        json_object_set_new(foreign, s->key, json_text(why.text));
+    }
+    add_foreign_tensors(run, run->job->inputs, run->job->input_count, false, foreign);
+    add_foreign_tensors(run, run->job->outputs, run->job->output_count, true, foreign);
+    return foreign;
 }
 
 enum gpurun_status run_setup(struct run *run)
@@ -310,6 +375,7 @@ enum gpurun_status run_setup(struct run *run)
     run->in_setup = false;
     GPURUN_TRY(status);
     GPURUN_TRY(check_bindings(run, run->job->inputs, run->job->input_count, false));
+    GPURUN_TRY(check_twin_inputs(run));
     return check_bindings(run, run->job->outputs, run->job->output_count, true);
 }
 

@@ -89,6 +89,10 @@ enum gpurun_status run_prepare(struct run *run, const struct job *job, const str
 /* setup, under run->in_setup; afterwards every key of the job file that names a tensor has been checked. */
 enum gpurun_status run_setup(struct run *run);
 
+/* After run_setup: the shared keys (of [global], of -s) that mean nothing to this plugin, each with a text
+ * that says so. That is a fault where no job knows the key. */
+json_t *run_foreign_keys(const struct run *run);
+
 /* teardown and everything that run_prepare and the tensors allocated. */
 void run_finish(struct run *run);
 

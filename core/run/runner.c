@@ -399,6 +399,8 @@ json_t *runner_check(const struct job *job, const struct plugin *plugin, bool op
             faults_add_text(faults, run->why.text);
         else
             described = describe_checked(run, options);
+        if (status == GPURUN_OK)
+            json_object_set_new(described, "foreign", run_foreign_keys(run));
     }
     run_finish(run);
     free(run);

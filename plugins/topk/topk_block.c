@@ -7,10 +7,13 @@
 #include "topk_key.h"
 #include <stddef.h>
 
-enum { LANE_BYTES = 32 }; /* two SSE2 registers, or one of AVX2 */
-
-typedef int32_t lanes32 __attribute__((vector_size(LANE_BYTES), aligned(4), may_alias));
-typedef int64_t lanes64 __attribute__((vector_size(LANE_BYTES), aligned(8), may_alias));
+/* 16 bytes are a register on every machine that matters; 32 only with AVX. */
+typedef int32_t narrow32 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int64_t narrow64 __attribute__((vector_size(16), aligned(8), may_alias));
+#ifdef __x86_64__
+typedef int32_t wide32 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int64_t wide64 __attribute__((vector_size(32), aligned(8), may_alias));
+#endif
 
 /*
  * Keys are compared as signed numbers, as machines compare lanes: a key with its top bit turned. That bit
@@ -32,7 +35,7 @@ typedef int64_t lanes64 __attribute__((vector_size(LANE_BYTES), aligned(8), may_
     attributes static bool name##_above(const void *data, int64_t elems, uint64_t limit64,         \
                                         uint64_t flip64)                                           \
     {                                                                                              \
-        enum { LANES = LANE_BYTES / sizeof(number), STREAMS = 4 };                                 \
+        enum { LANES = sizeof(lanes) / sizeof(number), STREAMS = 4 };                              \
         const whole sign = (whole)(top) + 1, flip = (whole)flip64;                                 \
         const number limit = (number)((whole)limit64 ^ sign);                                      \
         const number turn = (number)((real) ? flip : flip ^ sign);                                 \
@@ -62,7 +65,7 @@ typedef int64_t lanes64 __attribute__((vector_size(LANE_BYTES), aligned(8), may_
     attributes static void name##_maxima(const void *data, int64_t elems, uint64_t flip64,         \
                                          uint64_t *maxima)                                         \
     {                                                                                              \
-        enum { LANES = LANE_BYTES / sizeof(number), VECTORS = TOPK_COLUMNS / LANES };              \
+        enum { LANES = sizeof(lanes) / sizeof(number), VECTORS = TOPK_COLUMNS / LANES };           \
         const whole sign = (whole)(top) + 1, flip = (whole)flip64;                                 \
         const number turn = (number)((real) ? flip : flip ^ sign);                                 \
         const lanes *many = data;                                                                  \
@@ -86,7 +89,7 @@ typedef int64_t lanes64 __attribute__((vector_size(LANE_BYTES), aligned(8), may_
 
 #define DEFINE_BOTH(...) DEFINE_ABOVE(__VA_ARGS__) DEFINE_MAXIMA(__VA_ARGS__)
 
-#define DEFINE_BLOCKS(suffix, attributes)                                                          \
+#define DEFINE_BLOCKS(suffix, attributes, lanes32, lanes64)                                        \
     DEFINE_BOTH(whole32_##suffix, attributes, lanes32, int32_t, uint32_t, topk_key32, INT32_MAX,   \
                 0, false)                                                                          \
     DEFINE_BOTH(real32_##suffix, attributes, lanes32, int32_t, uint32_t, topk_key32, INT32_MAX,    \
@@ -104,9 +107,9 @@ typedef int64_t lanes64 __attribute__((vector_size(LANE_BYTES), aligned(8), may_
       {real64_##suffix##_above, real64_##suffix##_maxima}}}
 /* clang-format on */
 
-DEFINE_BLOCKS(any, )
+DEFINE_BLOCKS(any, , narrow32, narrow64)
 #ifdef __x86_64__
-DEFINE_BLOCKS(avx2, __attribute__((target("avx2"))))
+DEFINE_BLOCKS(avx2, __attribute__((target("avx2"))), wide32, wide64)
 #endif
 
 const struct topk_block *topk_block_pick(size_t elem_bytes, bool is_real)

@@ -276,6 +276,8 @@ static void picks_scan(struct picks *p, const struct gpurun_ctx *ctx, const void
         if (!p->is_full ||
             block->above(element_at(row, at, s->elem_bytes), stop - at, p->limit, s->flip))
             offer_block(p, ctx, row, at, stop);
+        if (o->k <= TOPK_COLUMNS && p->count > 4 * TOPK_COLUMNS)
+            picks_prune(p, o, s->elem_bytes); /* cheap, and the limit saves whole blocks */
     }
     picks_finish(p, o, s->elem_bytes);
 }

@@ -4,6 +4,7 @@
 here=$(dirname "$(realpath "$0")")
 # shellcheck source=lib.sh
 . "$here/lib.sh"
+export GPURUN_PLUGIN_PATH=$GPURUN_BUILD/fakes
 
 # Appended to the job files: had anything run, witness.npy would be there.
 witness='
@@ -55,7 +56,7 @@ with_summary() {
 
 # run_case NAME ARGUMENTS BODY WANTED: once to check, once to run.
 run_case() {
-    local before after wanted command words
+    local before after wanted command words=()
     begin "$1"
     rm -rf "$WORK/case"
     mkdir "$WORK/case"
@@ -64,12 +65,12 @@ run_case() {
     printf '%b' "$3" >job.ini
     before=$(list_files)
     wanted=$(with_summary "$4")$'\n'
-    read -ra words <<<"$2"
+    read -ra words <<<"${2#!}"
     for command in check ''; do
         [[ $2 == '!'* && -n $command ]] && continue
         begin "$1 ${command:-run}"
         # shellcheck disable=SC2086
-        run "$GPURUN" $command "${words[@]#!}"
+        run "$GPURUN" $command "${words[@]}"
         expect_exit 2
         expect_text "$STDERR" "$wanted"
         expect_empty "$STDOUT"
@@ -110,6 +111,9 @@ while IFS= read -r line; do
     esac
 done <"$here/bad_jobs.txt"
 end_case
+run_case "line of 65 KiB" job.ini "$(printf '[x]\nplugin = topk\nk = %66000d' 0)\n$witness" \
+    'job.ini:3: a line of 66004 bytes: at most 65536
+'
 
 begin "the number of cases"
 [ "$cases" -ge 70 ] || fail "only $cases"

@@ -19,6 +19,18 @@
 #ifndef FAKE_VERIFY
 #define FAKE_VERIFY verify
 #endif
+#ifndef FAKE_RUN_GPU
+#define FAKE_RUN_GPU run_gpu
+#endif
+#ifndef FAKE_VARIANTS
+#define FAKE_VARIANTS                                                                              \
+    {                                                                                              \
+        .name = "nothing", .idea = "does nothing", .launch = launch                                \
+    }
+#endif
+#ifndef FAKE_MEMORY
+#define FAKE_MEMORY GPURUN_MEMORY_ALL
+#endif
 #ifndef FAKE_OPTIONS
 #define FAKE_OPTIONS                                                                               \
     {                                                                                              \
@@ -30,6 +42,17 @@ static enum gpurun_status setup(struct gpurun_ctx *ctx)
 {
     (void)ctx;
     return GPURUN_OK;
+}
+
+static inline enum gpurun_status launch(struct gpurun_ctx *ctx)
+{
+    (void)ctx;
+    return GPURUN_OK;
+}
+
+static inline enum gpurun_status run_gpu(struct gpurun_ctx *ctx, const struct gpurun_variant *v)
+{
+    return v->launch(ctx);
 }
 
 static enum gpurun_status run_cpu(struct gpurun_ctx *ctx)
@@ -52,6 +75,8 @@ static void teardown(struct gpurun_ctx *ctx)
 
 static const struct gpurun_option options[] = {FAKE_OPTIONS};
 
+static const struct gpurun_variant variants[] = {FAKE_VARIANTS};
+
 const struct gpurun_plugin gpurun_plugin = {
     .magic = FAKE_MAGIC,
     .abi_major = FAKE_MAJOR,
@@ -59,14 +84,17 @@ const struct gpurun_plugin gpurun_plugin = {
     .struct_size = FAKE_SIZE,
     .option_size = sizeof options[0],
     .option_count = GPURUN_COUNT(options),
-    .variant_size = sizeof(struct gpurun_variant),
+    .variant_size = sizeof variants[0],
+    .variant_count = GPURUN_COUNT(variants),
     .name = FAKE_NAME,
     .summary = "a fake",
     .options = options,
+    .variants = variants,
     .options_bytes = sizeof(int64_t),
-    .memory = GPURUN_MEMORY_ALL,
+    .memory = FAKE_MEMORY,
     .memory_why = "a fake",
     .setup = setup,
+    .run_gpu = FAKE_RUN_GPU,
     .run_cpu = run_cpu,
     .verify = FAKE_VERIFY,
     .teardown = teardown,

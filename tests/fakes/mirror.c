@@ -39,8 +39,7 @@ struct state {
     struct gpurun_tensor *in, *out, *sum;
     int runs;       /* of any variant */
     int state_runs; /* of the variant `state` */
-    float
-        *first_sum; /* of the first run: every other must be the same, or inout was not restored */
+    float *first_sum; /* of the first right run: all others must equal it, or inout was not restored */
 };
 
 static const struct gpurun_option option_rows[] = {
@@ -245,6 +244,8 @@ static enum gpurun_status check_sum(struct gpurun_ctx *ctx, struct gpurun_proof 
 {
     struct state *s = ctx->state;
 
+    if (s->first_sum == NULL && proof->wrong > 0) /* a wrong answer is no measure for the others */
+        return GPURUN_OK;
     if (s->first_sum == NULL) {
         s->first_sum = malloc(s->sum->bytes + 1);
         if (s->first_sum == NULL)

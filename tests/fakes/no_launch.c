@@ -1,0 +1,7 @@
+/* Its variant has no launcher. */
+#define FAKE_NAME "no_launch"
+#define FAKE_VARIANTS                                                                              \
+    {                                                                                              \
+        .name = "nothing", .idea = "cannot be launched"                                            \
+    }
+#include "minimal.h"
