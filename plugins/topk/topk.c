@@ -2,7 +2,7 @@
  * topk: the k largest or smallest elements of each row, with their indices.
  */
 #include "topk.h"
-#include "topk_key.h"
+#include "gpurun/key.h"
 #include <inttypes.h>
 
 enum { TOPK_DEFAULT_N = 1000000 };
@@ -54,24 +54,6 @@ static const struct gpurun_variant variants[] = {
      .launch = topk_launch_cub},
 };
 #endif
-
-static void set_shape(struct gpurun_tensor *tensor, int rank, int64_t rows, int64_t columns)
-{
-    tensor->rank = rank;
-    tensor->dims[0] = rank == 2 ? rows : columns;
-    tensor->dims[1] = rank == 2 ? columns : 0;
-    tensor->elems = rows * columns;
-    tensor->bytes = (size_t)tensor->elems * gpurun_dtype_bytes(tensor->dtype);
-}
-
-void topk_restore_shapes(struct gpurun_ctx *ctx)
-{
-    const struct topk_options *o = topk_options_of(ctx);
-    struct topk_state *s = topk_state_of(ctx);
-
-    set_shape(s->values, s->rank, o->rows, o->k);
-    set_shape(s->indices, s->rank, o->rows, o->k);
-}
 
 /* A file of one dimension may be read as several rows, when the job says how many. */
 static enum gpurun_status fit_flat_file(struct gpurun_ctx *ctx, struct topk_options *o,
@@ -168,8 +150,8 @@ static enum gpurun_status setup(struct gpurun_ctx *ctx)
     GPURUN_TRY(fit_input(ctx, o, &s->rank));
     GPURUN_TRY(check_size(ctx, o));
     s->elem_bytes = gpurun_dtype_bytes((enum gpurun_dtype)o->dtype);
-    s->is_real = topk_dtype_is_real((enum gpurun_dtype)o->dtype);
-    s->flip = topk_key_flip((enum gpurun_dtype)o->dtype, o->order == TOPK_SMALLEST);
+    s->is_real = gpurun_dtype_is_real((enum gpurun_dtype)o->dtype);
+    s->flip = gpurun_key_flip((enum gpurun_dtype)o->dtype, o->order == TOPK_SMALLEST);
     GPURUN_TRY(ask_tensors(ctx, o));
 
     ctx->work = (struct gpurun_work){
@@ -185,7 +167,6 @@ static enum gpurun_status run_gpu(struct gpurun_ctx *ctx, const struct gpurun_va
 {
     const struct topk_options *o = topk_options_of(ctx);
 
-    topk_restore_shapes(ctx);
     if (o->rows == 0 || o->k == 0)
         return topk_launch_nothing(ctx);
     return v->launch(ctx);

@@ -32,7 +32,7 @@ struct topk_state {
     int rank; /* of `in`, `values` and `indices`: 2 for rows x n, 1 for one row */
     size_t elem_bytes;
     bool is_real;
-    uint64_t flip;              /* see topk_key.h */
+    uint64_t flip;              /* see gpurun/key.h */
     struct topk_truth truth[2]; /* by the plugin's order, and with NaN ordered by its bits */
 };
 
@@ -46,9 +46,6 @@ static inline struct topk_state *topk_state_of(const struct gpurun_ctx *ctx)
     return (struct topk_state *)ctx->state;
 }
 
-/* Gives the outputs the shapes that setup asked for; verify leaves them cut to what there is. */
-void topk_restore_shapes(struct gpurun_ctx *ctx);
-
 enum gpurun_status topk_run_cpu(struct gpurun_ctx *ctx);
 
 enum gpurun_status topk_verify(struct gpurun_ctx *ctx, struct gpurun_proof *proof);
@@ -56,7 +53,7 @@ void topk_truth_free(struct topk_truth *truth);
 
 enum { TOPK_COLUMNS = 64 };
 
-/* Loops over a block of elements at the speed of memory; keys are those of topk_key.h. */
+/* Loops over a block of elements at the speed of memory; keys are those of gpurun/key.h. */
 struct topk_block {
     /* Whether any key is above `limit`. */
     bool (*above)(const void *data, int64_t elems, uint64_t limit, uint64_t flip);

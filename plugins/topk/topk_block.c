@@ -3,8 +3,8 @@
  * code at any optimisation level, and compiled twice on x86-64: for every such machine, and for AVX2,
  * chosen when it runs.
  */
+#include "gpurun/key.h"
 #include "topk.h"
-#include "topk_key.h"
 #include <stddef.h>
 
 /* 16 bytes are a register on every machine that matters; 32 only with AVX. */
@@ -90,13 +90,13 @@ typedef int64_t wide64 __attribute__((vector_size(32), aligned(8), may_alias));
 #define DEFINE_BOTH(...) DEFINE_ABOVE(__VA_ARGS__) DEFINE_MAXIMA(__VA_ARGS__)
 
 #define DEFINE_BLOCKS(suffix, attributes, lanes32, lanes64)                                        \
-    DEFINE_BOTH(whole32_##suffix, attributes, lanes32, int32_t, uint32_t, topk_key32, INT32_MAX,   \
+    DEFINE_BOTH(whole32_##suffix, attributes, lanes32, int32_t, uint32_t, gpurun_key32, INT32_MAX, \
                 0, false)                                                                          \
-    DEFINE_BOTH(real32_##suffix, attributes, lanes32, int32_t, uint32_t, topk_key32, INT32_MAX,    \
+    DEFINE_BOTH(real32_##suffix, attributes, lanes32, int32_t, uint32_t, gpurun_key32, INT32_MAX,  \
                 INT32_C(0x7f800000), true)                                                         \
-    DEFINE_BOTH(whole64_##suffix, attributes, lanes64, int64_t, uint64_t, topk_key64, INT64_MAX,   \
+    DEFINE_BOTH(whole64_##suffix, attributes, lanes64, int64_t, uint64_t, gpurun_key64, INT64_MAX, \
                 0, false)                                                                          \
-    DEFINE_BOTH(real64_##suffix, attributes, lanes64, int64_t, uint64_t, topk_key64, INT64_MAX,    \
+    DEFINE_BOTH(real64_##suffix, attributes, lanes64, int64_t, uint64_t, gpurun_key64, INT64_MAX,  \
                 INT64_C(0x7ff0000000000000), true)
 
 /* clang-format off */

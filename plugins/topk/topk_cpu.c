@@ -4,8 +4,8 @@
  * A range of elements has one collection, and ranges are joined in the order of their elements, so of equal
  * keys the collection always holds the lower index first and a stable sort by key alone is enough.
  */
+#include "gpurun/key.h"
 #include "topk.h"
-#include "topk_key.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,8 +173,8 @@ static inline uint64_t key_of(const void *row, int64_t i, size_t elem_bytes, boo
                               uint64_t flip)
 {
     if (elem_bytes == 4)
-        return topk_key32(((const uint32_t *)row)[i], is_real, (uint32_t)flip);
-    return topk_key64(((const uint64_t *)row)[i], is_real, flip);
+        return gpurun_key32(((const uint32_t *)row)[i], is_real, (uint32_t)flip);
+    return gpurun_key64(((const uint64_t *)row)[i], is_real, flip);
 }
 
 /* Collects from elements begin to end, for which there is room. Inlined once per kind of element. */
@@ -394,7 +394,6 @@ enum gpurun_status topk_run_cpu(struct gpurun_ctx *ctx)
     struct picks *parts;
     bool ok = true;
 
-    topk_restore_shapes(ctx);
     if (o->rows >= ctx->threads && ctx->threads > 1) {
         ok = run_rows(ctx);
     } else {

@@ -6,8 +6,8 @@
 #define TOPK_DEVICE_CUH
 
 #include "gpurun/cuda.h"
+#include "gpurun/key.h"
 #include "topk.h"
-#include "topk_key.h"
 
 /* A scratch buffer stays below this where rows can be done in several launches. */
 enum { TOPK_SCRATCH_TARGET = 64 << 20, TOPK_GRID_Y_MAX = 65535 };
@@ -81,13 +81,13 @@ static inline void *topk_carve(char **scratch, size_t bytes)
 template <bool REAL>
 static __host__ __device__ __forceinline__ uint32_t topk_key(uint32_t bits, uint64_t flip)
 {
-    return topk_key32(bits, REAL, static_cast<uint32_t>(flip));
+    return gpurun_key32(bits, REAL, static_cast<uint32_t>(flip));
 }
 
 template <bool REAL>
 static __host__ __device__ __forceinline__ uint64_t topk_key(uint64_t bits, uint64_t flip)
 {
-    return topk_key64(bits, REAL, flip);
+    return gpurun_key64(bits, REAL, flip);
 }
 
 /* Row `row` of the input. */

@@ -283,7 +283,6 @@ enum gpurun_status topk_verify(struct gpurun_ctx *ctx, struct gpurun_proof *proo
     struct topk_truth *truth = NULL;
     int64_t *room;
 
-    topk_restore_shapes(ctx);
     proof->mode = choose_mode(o, proof->mode);
     proof->bound = 0;
     proof->detects =
