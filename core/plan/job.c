@@ -184,11 +184,13 @@ bool list_next(const char **text, char *item, size_t size)
 enum gpurun_status show_parse(const char *text, struct show *show, struct why *why)
 {
     const bool is_index = strchr(text, ',') != NULL;
-    char item[64];
+    char item[400];
     int64_t number;
 
     *show = (struct show){0};
     while (list_next(&text, item, sizeof item)) {
+        if (strlen(item) + 1 == sizeof item)
+            return why_fail(why, GPURUN_INVALID, "'%.40s...' is too long for a number", item);
         GPURUN_TRY(value_parse_int(item, &number, why));
         if (number < 0 || show->rank == GPURUN_RANK_MAX)
             return why_fail(why, GPURUN_INVALID, "write a count (20) or one index (3,4)");

@@ -139,10 +139,28 @@ void registry_free_names(char **names)
 
 /* --- what may be loaded --- */
 
+/* Whoever can write a folder can put another file, or another folder, in the place of what is in it; in a
+ * sticky one like /tmp, only what is his own. */
+static enum gpurun_status check_folder(const char *folder, struct why *why)
+{
+    char *real = realpath(folder, NULL);
+    struct stat info;
+    enum gpurun_status status = GPURUN_OK;
+
+    if (real == NULL || stat(real, &info) != 0)
+        status = why_fail(why, GPURUN_ERROR, "%s: %s", folder, strerror(errno));
+    else if ((info.st_mode & S_IWOTH) && !(info.st_mode & S_ISVTX))
+        status = why_fail(why, GPURUN_ERROR,
+                          "the folder %s can be written by anyone: refused (chmod o-w %s)", real,
+                          real);
+    free(real);
+    return status;
+}
+
 /* A file that anybody can write is anybody's code. */
 static enum gpurun_status check_permissions(const char *path, struct why *why)
 {
-    char *folder = copy_text(path);
+    char *folder = copy_text(path), *above;
     struct stat file_info, folder_info;
     enum gpurun_status status = GPURUN_OK;
 
@@ -158,6 +176,10 @@ static enum gpurun_status check_permissions(const char *path, struct why *why)
         status = why_fail(why, GPURUN_ERROR,
                           "the folder %s can be written by anyone: refused (chmod o-w %s)", folder,
                           folder);
+    above = format_text("%s/..", folder);
+    if (status == GPURUN_OK)
+        status = check_folder(above, why);
+    free(above);
     free(folder);
     return status;
 }
@@ -189,6 +211,7 @@ static enum gpurun_status inspect_file(const char *path, char *build, size_t siz
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     char buffer[1 << 16];
     Elf64_Ehdr header = {0};
+    uint64_t size_read = 0;
     bool first = true;
     ssize_t got = -1;
 
@@ -197,6 +220,7 @@ static enum gpurun_status inspect_file(const char *path, char *build, size_t siz
         if (first)
             memcpy(&header, buffer, (size_t)got < sizeof header ? (size_t)got : sizeof header);
         first = false;
+        size_read += (size_t)got;
         XXH3_64bits_update(hash, buffer, (size_t)got);
     }
     snprintf(build, size, "%016llx", (unsigned long long)XXH3_64bits_digest(hash));
@@ -210,6 +234,8 @@ static enum gpurun_status inspect_file(const char *path, char *build, size_t siz
     if (header.e_machine != OWN_MACHINE)
         return why_fail(why, GPURUN_ERROR, "%s is built for %s, this gpurun runs on %s", path,
                         machine_name(header.e_machine), machine_name(OWN_MACHINE));
+    if (header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize > size_read)
+        return why_fail(why, GPURUN_ERROR, "%s is cut short: copy it again", path);
     return GPURUN_OK;
 }
 

@@ -22,8 +22,12 @@ void format_count(long long count, char *text, size_t size)
 
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (count >= units[i].unit && count % (units[i].unit / 10) == 0) {
-            snprintf(text, size, count % units[i].unit ? "%.1f%c" : "%.0f%c",
-                     (double)count / (double)units[i].unit, units[i].letter);
+            const long long tenths = count % units[i].unit / (units[i].unit / 10);
+
+            if (tenths > 0)
+                snprintf(text, size, "%lld.%lld%c", count / units[i].unit, tenths, units[i].letter);
+            else
+                snprintf(text, size, "%lld%c", count / units[i].unit, units[i].letter);
             return;
         }
     snprintf(text, size, "%lld", count);

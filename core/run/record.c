@@ -337,8 +337,8 @@ json_t *record_lost(const struct job *job, const char *name, enum case_status st
     struct tm utc;
 
     strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    return json_pack("{sisossssssssso*s[]ss}", "schema", RECORD_SCHEMA, "job", json_text(job->name),
-                     "plugin", job->core.plugin, "variant", name, "device", job->core.device,
-                     "status", case_status_name(status), "reason", json_text(reason), "flags",
-                     "started", started);
+    return json_pack("{sisosososossso*s[]ss}", "schema", RECORD_SCHEMA, "job", json_text(job->name),
+                     "plugin", json_text(job->core.plugin), "variant", json_text(name), "device",
+                     json_text(job->core.device), "status", case_status_name(status), "reason",
+                     json_text(reason), "flags", "started", started);
 }

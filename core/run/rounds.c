@@ -29,6 +29,44 @@ void case_end(struct run *run, struct run_case *c, enum gpurun_status status)
     snprintf(c->reason, sizeof c->reason, "%s", run->why.text);
 }
 
+enum gpurun_status case_check_variant(struct run *run, const struct gpurun_variant *v)
+{
+    if (v->min_compute > run->ctx.device.compute)
+        return run_fail(run, GPURUN_UNSUPPORTED,
+                        "needs compute capability %d.%d, this device has %d.%d",
+                        v->min_compute / 10, v->min_compute % 10, run->ctx.device.compute / 10,
+                        run->ctx.device.compute % 10);
+    return v->supported ? v->supported(&run->ctx) : GPURUN_OK;
+}
+
+/* One scratch for all variants, grown as they come; private state zeroed once. */
+static enum gpurun_status give_memory(struct run *run, struct run_case *c)
+{
+    const size_t scratch = c->variant->scratch_bytes ? c->variant->scratch_bytes(&run->ctx) : 0;
+    const size_t state = c->variant->state_bytes ? c->variant->state_bytes(&run->ctx) : 0;
+
+    if (scratch > run->scratch_bytes) {
+        device_api.release(run->device, run->scratch);
+        run->ctx.scratch = run->scratch = NULL;
+        run->scratch_bytes = 0;
+        GPURUN_TRY(device_api.alloc(run->device, scratch, &run->scratch, &run->why));
+        run->ctx.scratch = run->scratch;
+        run->scratch_bytes = scratch;
+    }
+    if (state == 0)
+        return GPURUN_OK;
+    GPURUN_TRY(device_api.alloc(run->device, state, &c->state, &run->why));
+    return device_api.fill(run->device, c->state, 0, state, &run->why);
+}
+
+enum gpurun_status case_prepare(struct run *run, struct run_case *c)
+{
+    if (c->variant == NULL)
+        return GPURUN_OK;
+    GPURUN_TRY(case_check_variant(run, c->variant));
+    return give_memory(run, c);
+}
+
 enum gpurun_status case_run(struct run *run, struct run_case *c)
 {
     GPURUN_TRY(tensors_restore(run, c->variant != NULL));

@@ -7,6 +7,12 @@
 
 #include "run/run.h"
 
+/* GPURUN_OK, or why a variant cannot run here. */
+enum gpurun_status case_check_variant(struct run *run, const struct gpurun_variant *v);
+
+/* Before a case's first run: whether its variant can run here, then its scratch and private state. */
+enum gpurun_status case_prepare(struct run *run, struct run_case *c);
+
 /* One untimed run of a case, enqueued on the device or done on the CPU. */
 enum gpurun_status case_run(struct run *run, struct run_case *c);
 

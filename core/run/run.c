@@ -170,7 +170,8 @@ static struct gpurun_tensor *plugin_tensor(struct gpurun_ctx *ctx, const char *n
         return NULL;
     }
     b->tensor = (struct gpurun_tensor){.name = name, .role = role, .dtype = dtype, .rank = rank};
-    memcpy(b->tensor.dims, dims, (size_t)rank * sizeof *dims);
+    for (int i = 0; i < rank; i++) /* none for a scalar, whose dims may be NULL */
+        b->tensor.dims[i] = dims[i];
     if (!size_shape(&b->tensor)) {
         plugin_fail(ctx, GPURUN_INVALID, NULL,
                     "tensor %s: its size in bytes does not fit 64 bits: make the job smaller",
@@ -281,10 +282,16 @@ enum gpurun_status run_prepare(struct run *run, const struct job *job, const str
     return faults->count == before ? GPURUN_OK : GPURUN_INVALID;
 }
 
+/* An inout tensor can be read from a file and written to one. */
+static bool has_role(const struct buffer *b, bool is_output)
+{
+    return b->tensor.role != (is_output ? GPURUN_IN : GPURUN_OUT);
+}
+
 static bool has_tensor(const struct run *run, const struct binding *b, bool is_output)
 {
     for (int i = 0; i < run->buffer_count; i++)
-        if ((run->buffers[i].tensor.role == GPURUN_OUT) == is_output &&
+        if (has_role(&run->buffers[i], is_output) &&
             (b->tensor == NULL || strcmp(b->tensor, run->buffers[i].tensor.name) == 0))
             return true;
     return false;
@@ -296,7 +303,7 @@ static void note_unknown_tensor(const struct run *run, bool is_output, struct wh
     size_t used = 0;
 
     for (int i = 0; i < run->buffer_count && used < sizeof names; i++)
-        if ((run->buffers[i].tensor.role == GPURUN_OUT) == is_output)
+        if (has_role(&run->buffers[i], is_output))
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      run->buffers[i].tensor.name);
     why_fail(why, GPURUN_INVALID, "%s has no such %s; it has: %s", run->plugin->table->name,

@@ -66,17 +66,6 @@ static void add_case(struct run *run, const struct gpurun_variant *v, const char
     run->case_count++;
 }
 
-/* Why a variant cannot run here, or GPURUN_OK. */
-static enum gpurun_status check_variant(struct run *run, const struct gpurun_variant *v)
-{
-    if (v->min_compute > run->ctx.device.compute)
-        return run_fail(run, GPURUN_UNSUPPORTED,
-                        "needs compute capability %d.%d, this device has %d.%d",
-                        v->min_compute / 10, v->min_compute % 10, run->ctx.device.compute / 10,
-                        run->ctx.device.compute % 10);
-    return v->supported ? v->supported(&run->ctx) : GPURUN_OK;
-}
-
 /* `auto`: variants stand from naive to best, so it is the last that is no peer and can run. */
 static const struct gpurun_variant *best_variant(struct run *run)
 {
@@ -84,7 +73,7 @@ static const struct gpurun_variant *best_variant(struct run *run)
 
     for (uint32_t i = run->plugin->table->variant_count; i-- > 0;) {
         v = plugin_variant(run->plugin, i);
-        if (!(v->capabilities & GPURUN_PEER) && check_variant(run, v) == GPURUN_OK)
+        if (!(v->capabilities & GPURUN_PEER) && case_check_variant(run, v) == GPURUN_OK)
             return v;
     }
     return run->plugin->table->variant_count ? plugin_variant(run->plugin, 0) : NULL;
@@ -171,32 +160,9 @@ static enum gpurun_status open_device(struct runner *r, struct why *why)
 
 /* --- proof --- */
 
-/* One scratch for all variants, grown as they come; private state zeroed once. */
-static enum gpurun_status give_memory(struct run *run, struct run_case *c)
-{
-    const size_t scratch = c->variant->scratch_bytes ? c->variant->scratch_bytes(&run->ctx) : 0;
-    const size_t state = c->variant->state_bytes ? c->variant->state_bytes(&run->ctx) : 0;
-
-    if (scratch > run->scratch_bytes) {
-        device_api.release(run->device, run->scratch);
-        run->ctx.scratch = run->scratch = NULL;
-        run->scratch_bytes = 0;
-        GPURUN_TRY(device_api.alloc(run->device, scratch, &run->scratch, &run->why));
-        run->ctx.scratch = run->scratch;
-        run->scratch_bytes = scratch;
-    }
-    if (state == 0)
-        return GPURUN_OK;
-    GPURUN_TRY(device_api.alloc(run->device, state, &c->state, &run->why));
-    return device_api.fill(run->device, c->state, 0, state, &run->why);
-}
-
 static enum gpurun_status prove_case(struct run *run, struct run_case *c)
 {
-    if (c->variant != NULL) {
-        GPURUN_TRY(check_variant(run, c->variant));
-        GPURUN_TRY(give_memory(run, c));
-    }
+    GPURUN_TRY(case_prepare(run, c));
     GPURUN_TRY(case_prove(run, c));
     if (c->status == CASE_PASSED)
         c->shown = tensors_show(run);

@@ -2,7 +2,7 @@
 # Every job file and command line of bad_jobs.txt is refused with exactly the message written there, with
 # exit code 2, and nothing runs: see the head of bad_jobs.txt for its form.
 here=$(dirname "$(realpath "$0")")
-# shellcheck source=lib.sh
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$here/lib.sh"
 export GPURUN_PLUGIN_PATH=$GPURUN_BUILD/fakes
 
@@ -34,10 +34,10 @@ make_files() {
     : >empty.ini
 }
 
-# What is in the folder, with contents; a pipe has none.
+# What is in the folder, with contents.
 list_files() {
-    find . -printf '%p %y %l\n' | sort
-    find . -type f ! -name job.ini -exec cksum {} + | sort
+    find . ! -name job.ini -printf '%p %y %l %T@\n' | sort
+    cksum other.ini ./*.bin ./*.npy
 }
 
 with_summary() {
@@ -56,14 +56,10 @@ with_summary() {
 
 # run_case NAME ARGUMENTS BODY WANTED: once to check, once to run.
 run_case() {
-    local before after wanted command words=()
+    local wanted command job words=()
     begin "$1"
-    rm -rf "$WORK/case"
-    mkdir "$WORK/case"
-    cd "$WORK/case" || exit 1
-    make_files
     printf '%b' "$3" >job.ini
-    before=$(list_files)
+    job=$(cksum job.ini)
     wanted=$(with_summary "$4")$'\n'
     read -ra words <<<"${2#!}"
     for command in check ''; do
@@ -75,19 +71,33 @@ run_case() {
         expect_text "$STDERR" "$wanted"
         expect_empty "$STDOUT"
     done
-    after=$(list_files)
-    [ "$before" = "$after" ] || fail "files were made or changed"
+    [ "$(list_files)" = "$before" ] && [ "$(cksum job.ini)" = "$job" ] && return
+    fail "files were made or changed"
+    find . -newer .made
+    make_folder
+}
+
+# A fresh folder with the files, and what is in it.
+make_folder() {
+    rm -rf "$WORK/case"
+    mkdir "$WORK/case"
+    cd "$WORK/case" || exit 1
+    make_files
+    touch .made job.ini
+    before=$(list_files)
 }
 
 # The witness itself: what the cases hold is only worth something when a good file does run.
 begin witness
-make_files
+make_folder
 printf '[a]\nplugin = topk\nn = 10\n' >job.ini
 printf '%s' "$witness" >>job.ini
 run "$GPURUN" job.ini -s repeat=1 --only '*:witness'
 expect_exit 0
 expect "no witness.npy" test -s witness.npy
+expect "a new file goes unseen" test "$(list_files)" != "$before"
 
+make_folder
 cases=0 name='' body='' wanted='' arguments=job.ini part='' tail=$witness
 end_case() {
     [ -z "$name" ] && return
@@ -118,4 +128,4 @@ run_case "line of 65 KiB" job.ini "$(printf '[x]\nplugin = topk\nk = %66000d' 0)
 begin "the number of cases"
 [ "$cases" -ge 70 ] || fail "only $cases"
 printf '%s cases, ' "$cases"
-finish 400
+finish 1000

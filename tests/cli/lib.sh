@@ -5,6 +5,7 @@ set -u -o pipefail
 
 : "${GPURUN:?the program; ctest sets it}" "${GPURUN_BUILD:?}" "${GPURUN_SOURCE:?}"
 export LC_ALL=C
+unset GPURUN_PLUGIN_PATH GPURUN_FAKE_DEVICE NO_COLOR
 
 # The program whose GPU is host memory.
 # shellcheck disable=SC2034
@@ -12,12 +13,12 @@ FAKE=$GPURUN_BUILD/tests/gpurun_fake
 
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/gpurun-test.XXXXXX")
 STDOUT=$WORK/.stdout STDERR=$WORK/.stderr CODE=0
-checks=0 failures=0 what=start
+checks=0 failures=0 case_name=start
 
 clean_up() {
     # What a test left running is its own to end: only the jobs of this shell.
     jobs -p | xargs -r kill -KILL 2>/dev/null
-    umount "$WORK"/* 2>/dev/null
+    mountpoint -q "$WORK/full" && umount "$WORK/full"
     rm -rf "$WORK"
 }
 trap clean_up EXIT
@@ -27,13 +28,13 @@ cd "$WORK/run" || exit 1
 
 # begin WHAT...: names the case that the checks after it belong to.
 begin() {
-    what=$*
+    case_name=$*
 }
 
 # fail TEXT: one failed check.
 fail() {
     failures=$((failures + 1))
-    printf 'FAILED: %s: %s\n' "$what" "$1"
+    printf 'FAILED: %s: %s\n' "$case_name" "$1"
 }
 
 # run PROGRAM ARGUMENT...: its exit code into CODE, its output into the files STDOUT and STDERR.
@@ -95,6 +96,18 @@ expect_text() {
 
 expect_empty() {
     expect_text "$1" ''
+}
+
+# expect_cases TEXT: of a run with --json, one line per record: SECTION VARIANT STATUS, then ": REASON".
+expect_cases() {
+    python3 - "$STDOUT" >"$WORK/.cases" 2>&1 <<'EOF'
+import json, sys
+for r in json.load(open(sys.argv[1]))["records"]:
+    timed = "time_ms" in r
+    assert timed == (r["status"] == "passed"), "only what passed has a time: " + r["variant"]
+    print(r["job"].rsplit(":", 1)[1], r["variant"], r["status"] + (": " + r["reason"] if r["reason"] else ""))
+EOF
+    expect_text "$WORK/.cases" "$1"
 }
 
 # expect TEXT COMMAND...: the command succeeds.

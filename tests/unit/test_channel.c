@@ -48,7 +48,7 @@ static json_t *receive(enum channel_event expected)
 static const char *const messages[] = {
     "{}",
     "[]",
-    "{\"do\": \"run\", \"job\": 3, \"skip\": [\"cpu\", \"\\u0000\\u001f\\u00e4\\ud83d\\ude00\"]}",
+    "{\"do\": \"run\", \"job\": 3, \"skip\": [\"cpu\", \"\\u0001\\u001f\\u00e4\\ud83d\\ude00\"]}",
     "{\"x\": 0.10000000000000001, \"y\": -1.7976931348623157e308, \"z\": 5e-324}",
     "{\"i\": 9223372036854775807, \"j\": -9223372036854775808, \"n\": null, \"b\": true}",
     "{\"deep\": [[[[[[[[[[{\"a\": {\"b\": {\"c\": 1}}}]]]]]]]]]]}",
@@ -94,17 +94,6 @@ START_TEST(test_large_message)
         char *large = calloc(1, SIZE + 1);
 
         memset(large, 'x', SIZE);
-        _exit(channel_send(ends[0], json_string(large)) ? 0 : 1);
-    }
-    ck_assert_int_eq(channel_receive(ends[1], now_s() + 20, NULL, &message), CHANNEL_ENDED);
-    ck_assert_int_eq(waitpid(child, NULL, 0), child);
-    close_pair();
-    open_pair();
-    child = fork();
-    if (child == 0) {
-        char *large = calloc(1, SIZE + 1);
-
-        memset(large, 'x', SIZE);
         _exit(channel_send(ends[0], json_pack("{ss}", "x", large)) ? 0 : 1);
     }
     ck_assert_int_eq(channel_receive(ends[1], now_s() + 20, NULL, &message), CHANNEL_MESSAGE);
@@ -123,7 +112,7 @@ static const struct garbage {
     const char *text;
 } garbages[] = {
     {0, ""},  {0, "{}"},       {0xFFFFFFFF, "{}"}, {(1u << 28) + 1, "{}"}, {2, "xx"},
-    {1, "{"}, {3, "{}}"},      {2, "{}"},          {8, "{\"a\":\xFF}"},    {9, "{\"a\":nan}"},
+    {1, "{"}, {3, "{}}"},      {2, "{}"},          {7, "{\"a\":\xFF}"},    {9, "{\"a\":nan}"},
     {1, "1"}, {4, "\"\xC3(\""}};
 
 START_TEST(test_garbage)

@@ -153,7 +153,8 @@ START_TEST(test_the_command_line_goes_before_all)
     write_file("a.ini", layered);
     p = read_plan(paths, 1, overrides, 3, NULL);
     check_no_fault(&p);
-    check_setting(&p.plan.jobs[0], "k", "9", "-s", false); /* the section sets it: it must be known */
+    check_setting(&p.plan.jobs[0], "k", "9", "-s",
+                  false); /* the section sets it: it must be known */
     check_setting(&p.plan.jobs[0], "seed", "4", "-s", true);
     check_setting(&p.plan.jobs[0], "offset", "1", "-s", true);
     check_setting(&p.plan.jobs[1], "k", "9", "-s", true);
@@ -251,8 +252,9 @@ static const struct fault_case {
     {"[a]\nplugin = topk\nrepeat = 0\n", {"a.ini:3: repeat: 0 is below 1"}},
     {"[a]\nplugin = topk\nthreads = 0\n", {"a.ini:3: threads: 0 is below 1"}},
     {"[a]\nplugin = topk\ntimeout = 0\n", {"a.ini:3: timeout: 0 is below 0.01"}},
-    {"[a]\nplugin = topk\nmemory = host\n", {"a.ini:3: memory: 'host' is not one of explicit, "
-                                             "pinned, zerocopy or managed, or auto"}},
+    {"[a]\nplugin = topk\nmemory = host\n",
+     {"a.ini:3: memory: 'host' is not one of explicit, "
+      "pinned, zerocopy or managed, or auto"}},
     {"[a]\nplugin = topk\nverify = no\n", {"a.ini:3: verify: 'no' is not one of auto, full"}},
     {"[a]\nplugin = topk\ncpu = maybe\n", {"a.ini:3: cpu: 'maybe' is neither yes nor no"}},
     {"[a]\nplugin = topk\ndevice = gpus\n", {"a.ini:3: device: 'gpus' is not auto, cpu, gpu"}},
@@ -266,7 +268,7 @@ static const struct fault_case {
      {"a.ini:3: input: there is no generator 'unifrom' (did you mean uniform?)"}},
     {"[a]\nplugin = topk\ninput.in = uniform least=1\n", {"a.ini:3: input.in: uniform has no"}},
     {"[a]\nplugin = topk\ninput = file:none.npy\n", {"a.ini:3: input: none.npy: No such file"}},
-    {"[a]\nplugin = topk\ninput = file:\n", {"a.ini:3: input: file:: No such file"}},
+    {"[a]\nplugin = topk\ninput = file:\n", {"a.ini:3: input: names no file: write file:PATH"}},
     {"[a]\nplugin = topk\ninput = file:.\n", {"a.ini:3: input: . is a folder: name a file"}},
     {"[a]\nplugin = topk\ninput = file:/dev/null\n",
      {"a.ini:3: input: /dev/null is not a regular file"}},
@@ -317,9 +319,8 @@ static const struct only_case {
     size_t count;
     const char *first;
 } only_cases[] = {
-    {"*", 3, "a.ini:one"},     {"*:t*", 2, "a.ini:two"}, {"a.ini:two", 1, "a.ini:two"},
-    {"*two", 1, "a.ini:two"},  {"?.ini:three", 1, "a.ini:three"},
-    {"a.ini:[no]*", 1, "a.ini:one"}};
+    {"*", 3, "a.ini:one"},    {"*:t*", 2, "a.ini:two"},          {"a.ini:two", 1, "a.ini:two"},
+    {"*two", 1, "a.ini:two"}, {"?.ini:three", 1, "a.ini:three"}, {"a.ini:[no]*", 1, "a.ini:one"}};
 
 START_TEST(test_only)
 {
@@ -369,8 +370,9 @@ static void check_binding(const struct binding *b, const char *key, const char *
 
 START_TEST(test_bindings)
 {
-    struct planned p = read_text("[global]\nplugin = topk\ninput = uniform\noutput.b = b.npy\n"
-                                 "[a]\ninput.x = constant value=1\ninput = normal\noutput = o.raw\n");
+    struct planned p =
+        read_text("[global]\nplugin = topk\ninput = uniform\noutput.b = b.npy\n"
+                  "[a]\ninput.x = constant value=1\ninput = normal\noutput = o.raw\n");
     const struct job *job = &p.plan.jobs[0];
 
     check_no_fault(&p);
@@ -386,9 +388,10 @@ END_TEST
 
 START_TEST(test_core_knows)
 {
-    static const char *const known[] = {"plugin", "memory", "show", "timeout", "input", "output",
-                                        "input.a", "output.b.c", "input."};
-    static const char *const unknown[] = {"k", "", "inputs", "outputx", "Plugin", "plugin.", "inpu"};
+    static const char *const known[] = {"plugin", "memory",  "show",       "timeout", "input",
+                                        "output", "input.a", "output.b.c", "input."};
+    static const char *const unknown[] = {"k",      "",        "inputs", "outputx",
+                                          "Plugin", "plugin.", "inpu"};
     const char *const *names = core_key_names();
     size_t count = 0;
 
@@ -448,7 +451,7 @@ START_TEST(test_clash_of_a_shared_output)
     struct planned p = read_text("[global]\nplugin = topk\noutput = o.npy\n[a]\n[b]\n");
 
     ck_assert_uint_eq(p.faults.count, 1);
-    check_fault(&p, 0, "a.ini:3: output: o.npy is also an output of a.ini:3");
+    check_fault(&p, 0, "a.ini:3: output: o.npy is written by more than one job");
     release(&p);
     p = read_text("[global]\nplugin = topk\noutput = o.npy\n[a]\n");
     check_no_fault(&p);
@@ -481,9 +484,15 @@ static const struct show_case {
     {"3;4", 0, 0, {0}, "'3;4' is not a whole number (write 20, 1e8, 100M or 4Ki)"},
     {"all", 0, 0, {0}, "'all' is not a whole number (write 20, 1e8, 100M or 4Ki)"},
     /* nothing of a long item is overlooked */
-    {"000000000000000000000000000000000000000000000000000000000000000000000000000000007", 7, 0, {7},
+    {"000000000000000000000000000000000000000000000000000000000000000000000000000000007",
+     7,
+     0,
+     {7},
      NULL},
-    {"0000000000000000000000000000000000000000000000000000000000000000000000000000000x", 0, 0, {0},
+    {"0000000000000000000000000000000000000000000000000000000000000000000000000000000x",
+     0,
+     0,
+     {0},
      "'0000000000000000000000000000000000000000000000000000000000000000000000000000000x' is not a "
      "whole number (write 20, 1e8, 100M or 4Ki)"},
 };

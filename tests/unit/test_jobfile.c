@@ -204,8 +204,9 @@ static const struct fault_case {
     {TEXT("[a]\nk\xC3\xA4 = 1\n"), {"x.ini:2: 'k\xC3\xA4' is not a key: letters"}},
     {TEXT("[a]\nk = 1 ; one\n"), {"x.ini:2: k: a comment after a value"}},
     {TEXT("[a]\nk = 1\t# one\n"), {"x.ini:2: k: a comment after a value"}},
-    {TEXT("[a]\nk = ; none\n"), {"x.ini:2: k: a comment after a value"}},
-    {TEXT("[a]\nk = # none\n"), {"x.ini:2: k: a comment after a value"}},
+    {TEXT("[a]\nk = ; none\n"), {"x.ini:2: k: has no value"}},
+    {TEXT("[a]\nk = # none\n"), {"x.ini:2: k: has no value"}},
+    {TEXT("[a]\nk =;none\n"), {"x.ini:2: k: has no value"}},
     {TEXT("[a]\nk = 1\nl = 2\nk = 3\n"), {"x.ini:4: k: repeated: first set in line 2"}},
     {TEXT("[a]\nk = 1\n  k = 3\n"), {"x.ini:3: k: repeated: first set in line 2"}},
     {TEXT("[a]\nk = 1\n  more of it\n"), {"x.ini:3: 'more of it' is not a key"}},
@@ -381,8 +382,8 @@ static char *make_word(uint64_t *random, size_t most, bool plain)
     for (size_t i = 0; i < length; i++) {
         const char c = "abcdefghijklmnopqrstuvwxyz0123456789_.-"[below(random, 39)];
 
-        word[i] = plain || i == 0 || i + 1 == length || below(random, 4) ? c
-                                                                         : inner[below(random, 15)];
+        word[i] =
+            plain || i == 0 || i + 1 == length || below(random, 4) ? c : inner[below(random, 15)];
         if ((word[i] == ';' || word[i] == '#') && word[i - 1] == ' ')
             word[i] = 'x';
     }
@@ -394,10 +395,10 @@ static void make_entry(struct made *m, struct section *s, uint64_t *random)
     char *word = make_word(random, 80, true);
 
     s->entries = grow(s->entries, s->count, sizeof *s->entries);
-    s->entries[s->count] = (struct entry){.key = format_text("%s.%zu", word, s->count),
-                                          .value = make_word(random, below(random, 9) ? 300 : 9000,
-                                                             false),
-                                          .line = m->line};
+    s->entries[s->count] =
+        (struct entry){.key = format_text("%s.%zu", word, s->count),
+                       .value = make_word(random, below(random, 9) ? 300 : 9000, false),
+                       .line = m->line};
     free(word);
     put_blanks(m, random);
     put(m, s->entries[s->count].key);

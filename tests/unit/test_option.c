@@ -25,19 +25,11 @@ struct long_row {
 #define AT(field) .offset = offsetof(struct fields, field), .name = #field
 
 static const struct long_row rows[] = {
-    {.row = {AT(n),
-             .type = GPURUN_OPTION_INT,
-             .def = "4Ki",
-             .min = -5,
-             .max = 1e6,
-             .unit = "elements",
-             .flags = GPURUN_OPTION_AUTO}},
+    {.row = {AT(n), .type = GPURUN_OPTION_INT, .def = "4Ki", .min = -5, .max = 1e6,
+             .unit = "elements", .flags = GPURUN_OPTION_AUTO}},
     {.row = {AT(flag), .type = GPURUN_OPTION_BOOL, .def = "yes"}},
     {.row = {AT(order), .type = GPURUN_OPTION_CHOICE, .def = "smallest", .choices = orders}},
-    {.row = {AT(dtype),
-             .type = GPURUN_OPTION_DTYPE,
-             .def = "auto",
-             .choices = dtypes,
+    {.row = {AT(dtype), .type = GPURUN_OPTION_DTYPE, .def = "auto", .choices = dtypes,
              .flags = GPURUN_OPTION_AUTO}},
     {.row = {AT(wide), .type = GPURUN_OPTION_INT, .def = "-1"}},
     {.row = {AT(real), .type = GPURUN_OPTION_REAL, .def = "0.5", .min = 0.25, .max = 2}},
@@ -174,7 +166,7 @@ static const struct real_case {
     {"time", "250ms", 0.25, NULL},
     {"time", "1h", 3600, NULL},
     {"time", "0", 0, NULL},
-    {"time", "2h", 0, "2h is above 3600"},
+    {"time", "2h", 0, "2h is above 3600s"},
     {"time", "-1s", 0, "'-1s' is below zero (write 250ms, 10s, 5m, 1.5h or 2d)"},
     {"time", "5x", 0, "'5x' is not a duration (write 250ms, 10s, 5m, 1.5h or 2d)"},
 };
@@ -285,8 +277,8 @@ static const struct range {
 
 START_TEST(test_ranges)
 {
-    const struct gpurun_option row = {
-        AT(n), .type = GPURUN_OPTION_INT, .min = ranges[_i].min, .max = ranges[_i].max};
+    const struct gpurun_option row = {AT(n), .type = GPURUN_OPTION_INT, .min = ranges[_i].min,
+                                      .max = ranges[_i].max};
     char text[100];
 
     option_describe_range(&row, text, sizeof text);

@@ -173,8 +173,7 @@ static void check_refused(const char *name, const char *reason)
 
     ck_assert_int_eq(registry_load(name, &plugin, &why), GPURUN_ERROR);
     ck_assert_msg(strstr(why.text, reason) != NULL, "%s: %s, not %s", name, why.text, reason);
-    if (plugin.handle == NULL)
-        free(plugin.path);
+    free(plugin.path);
 }
 
 START_TEST(test_files_that_are_no_plugins)
@@ -266,6 +265,7 @@ START_TEST(test_good_fake)
     ck_assert_uint_eq(v->capabilities, GPURUN_PEER);
     ck_assert_ptr_null(plugin_find_variant(&plugin, "Peer"));
     ck_assert_ptr_null(plugin_find_variant(&plugin, ""));
+    free(plugin.path);
 }
 END_TEST
 
@@ -293,6 +293,9 @@ START_TEST(test_build_is_of_the_bytes)
     ck_assert_str_eq(there.path, "copy/mirror.so");
     ck_assert_str_eq(here.build, there.build);
     ck_assert_str_ne(here.build, longer.build);
+    free(here.path);
+    free(there.path);
+    free(longer.path);
     free(bytes);
     free(path);
 }

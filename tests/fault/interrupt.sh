@@ -1,0 +1,151 @@
+#!/bin/bash
+# Ctrl-C, a parent that is killed, time-outs: what is on disk afterwards, how long it takes, and that no
+# process is left.
+here=$(dirname "$(realpath "$0")")
+# shellcheck source-path=SCRIPTDIR source=../cli/lib.sh
+. "$here/../cli/lib.sh"
+export GPURUN_PLUGIN_PATH=$GPURUN_BUILD/fakes
+
+cat >job.ini <<'EOF'
+[global]
+plugin = mirror
+repeat = 2
+[before]
+[hang]
+variant = copy, hang, peer
+[after]
+variant = copy
+EOF
+
+now_ms() {
+    echo $((${EPOCHREALTIME/./} / 1000))
+}
+
+# wait_until SECONDS COMMAND...: true once the command is.
+wait_until() {
+    local end=$(($(now_ms) + 1000 * $1))
+    shift
+    until "$@"; do
+        [ "$(now_ms)" -gt "$end" ] && return 1
+        sleep 0.05
+    done
+}
+
+children_of() {
+    cat /proc/"$1"/task/*/children 2>/dev/null
+}
+
+# What wait_until calls, shellcheck takes for unreachable.
+# shellcheck disable=SC2317
+has_child() {
+    [ -n "$(children_of "$1")" ]
+}
+
+# shellcheck disable=SC2317
+is_gone() {
+    [ ! -e "/proc/$1" ] || [ "$(awk '{print $3}' "/proc/$1/stat" 2>/dev/null)" = Z ]
+}
+
+# shellcheck disable=SC2317
+has_lines() {
+    [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
+}
+
+# start ARGUMENT...: the program in the background, its process into PID, once it hangs its worker in
+# WORKER. SIGINT is at its default there, as in a terminal; the shell would have it ignored.
+start() {
+    rm -f records.jsonl
+    python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])' "$@" --records records.jsonl >"$STDOUT" 2>"$STDERR" &
+    PID=$!
+    wait_until 20 has_lines records.jsonl 1 || fail "no record of the first job"
+    sleep 0.5
+    WORKER=$(children_of "$PID")
+    WORKER=${WORKER%% }
+    expect "no worker" test -n "$WORKER"
+}
+
+# end SIGNAL PROCESS: sends it, waits for PID; its exit code into CODE, the time into MS.
+end() {
+    local before
+    before=$(now_ms)
+    kill -"$1" "$2"
+    CODE=0
+    wait "$PID" 2>/dev/null || CODE=$?
+    MS=$(($(now_ms) - before))
+}
+
+for signal in INT TERM; do
+    begin "SIG$signal while a variant hangs"
+    start "$FAKE" job.ini
+    end $signal "$PID"
+    expect_exit 130
+    expect "it took $MS ms" test "$MS" -lt 2000
+    expect_line "$STDOUT" 'INTERRUPTED: 2 of 8 cases passed, 6 not'
+    expect "a worker is left" wait_until 1 is_gone "$WORKER"
+    python3 - records.jsonl >"$WORK/.cases" 2>&1 <<'EOF'
+import json, sys
+for line in open(sys.argv[1]):
+    r = json.loads(line)
+    print(r["job"], r["variant"], r["status"], r["reason"])
+EOF
+    expect_line "$WORK/.cases" 'job.ini:before * passed'
+    expect_line "$WORK/.cases" 'job.ini:hang hang interrupted interrupted'
+    expect_line "$WORK/.cases" 'job.ini:hang peer interrupted interrupted'
+    expect_line "$WORK/.cases" 'job.ini:after * interrupted interrupted'
+done
+
+begin "SIGINT with --json"
+start "$FAKE" job.ini --json
+end INT "$PID"
+expect_exit 130
+expect "not JSON, or not 130" python3 -c 'import json, sys
+sys.exit(json.load(open(sys.argv[1]))["exit"] != 130)' "$STDOUT"
+
+begin "SIGINT to the worker is the parent's to decide"
+start "$FAKE" job.ini
+kill -INT "$WORKER"
+sleep 0.3
+expect "the worker died of it" test -e "/proc/$WORKER"
+end INT "$PID"
+expect_exit 130
+
+begin "the parent is killed"
+start "$FAKE" job.ini
+end KILL "$PID"
+expect_exit 137
+expect "the worker is left" wait_until 2 is_gone "$WORKER"
+expect "a record is cut" python3 -c 'import json, sys
+[json.loads(line) for line in open(sys.argv[1])]' records.jsonl
+
+begin "the worker is killed"
+start "$FAKE" job.ini
+end KILL "$WORKER"
+expect_exit 1
+expect "it was noticed late: $MS ms" test "$MS" -lt 3000
+expect_line records.jsonl '*"crashed"*killed by signal 9 (Killed): by the system for memory, or by hand*'
+expect_line "$STDOUT" 'FAILED: 7 of 8 cases passed, 1 not'
+
+begin "timeout is honoured"
+for timeout in 200 1000; do
+    before=$(now_ms)
+    run "$FAKE" job.ini --only '*:hang' -s variant=hang -s cpu=off -s timeout=${timeout}ms --json
+    MS=$(($(now_ms) - before))
+    expect_exit 1
+    expect_cases "hang hang timeout: proof: not done after $(awk "BEGIN {print $timeout / 1000}")s (timeout)
+"
+    expect "it took $MS ms" test "$MS" -ge "$timeout"
+    is_sanitized || expect "it took $MS ms" test "$MS" -lt $((timeout + 1000))
+done
+
+begin "a batch of hangs"
+{
+    printf '[global]\nplugin = mirror\nvariant = hang, copy\ntimeout = 100ms\nrepeat = 1\n'
+    for ((i = 0; i < 5; i++)); do printf '[job%s]\n' "$i"; done
+} >hangs.ini
+run "$FAKE" hangs.ini
+expect_exit 1
+expect_line "$STDOUT" 'FAILED: 10 of 15 cases passed, 5 not'
+
+finish 40
