@@ -159,8 +159,8 @@ static int do_files(const struct arguments *a, const char *command, char **files
         if (strcmp(command, "check") == 0 && troubles == 0)
             printf("%zu job%s, no fault\n", plan.count, plan.count == 1 ? "" : "s");
         else if (strcmp(command, "check") == 0)
-            printf("%zu job%s, %zu could not be checked\n", plan.count,
-                   plan.count == 1 ? "" : "s", troubles);
+            printf("%zu job%s, %zu could not be checked\n", plan.count, plan.count == 1 ? "" : "s",
+                   troubles);
         for (size_t i = 0; strcmp(command, "show") == 0 && i < plan.count; i++)
             print_job(&plan.jobs[i], &checked[i]);
     }

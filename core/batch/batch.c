@@ -403,7 +403,8 @@ static enum exit_code exit_of(const struct batch *b)
         return EXIT_NO_DEVICE;
     if (b->any_no_load)
         return EXIT_NO_LOAD;
-    return b->failed > 0 || b->records_failed || b->any_bad_end || (b->options->strict && b->unsupported > 0)
+    return b->failed > 0 || b->records_failed || b->any_bad_end ||
+                   (b->options->strict && b->unsupported > 0)
                ? EXIT_FAILED
                : EXIT_PASSED;
 }

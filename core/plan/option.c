@@ -95,15 +95,35 @@ static enum gpurun_status set_number(const struct gpurun_option *row, const char
     return GPURUN_OK;
 }
 
+static bool is_real(const struct gpurun_option *row)
+{
+    return row->type == GPURUN_OPTION_REAL || row->type == GPURUN_OPTION_DURATION;
+}
+
+static void set_auto(const struct gpurun_option *row, void *field)
+{
+    const int64_t whole = GPURUN_AUTO;
+    const uint64_t real = GPURUN_AUTO_REAL_BITS;
+
+    memcpy(field, is_real(row) ? (const void *)&real : (const void *)&whole, sizeof whole);
+}
+
+static bool holds_auto(const struct gpurun_option *row, const void *field)
+{
+    if (!(row->flags & GPURUN_OPTION_AUTO))
+        return false;
+    return is_real(row) ? gpurun_real_is_auto(*(const double *)field)
+                        : *(const int64_t *)field == GPURUN_AUTO;
+}
+
 enum gpurun_status option_set(const struct gpurun_option *row, const char *text, void *options,
                               struct why *why)
 {
     void *field = (char *)options + row->offset;
     bool flag;
 
-    if ((row->flags & GPURUN_OPTION_AUTO) && strcmp(text, "auto") == 0 &&
-        row->type != GPURUN_OPTION_TEXT) {
-        *(int64_t *)field = GPURUN_AUTO;
+    if ((row->flags & GPURUN_OPTION_AUTO) && strcmp(text, "auto") == 0) {
+        set_auto(row, field);
         return GPURUN_OK;
     }
     switch (row->type) {

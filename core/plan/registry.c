@@ -150,9 +150,9 @@ static enum gpurun_status check_folder(const char *folder, struct why *why)
     if (real == NULL || stat(real, &info) != 0)
         status = why_fail(why, GPURUN_ERROR, "%s: %s", folder, strerror(errno));
     else if ((info.st_mode & S_IWOTH) && !(info.st_mode & S_ISVTX))
-        status = why_fail(why, GPURUN_ERROR,
-                          "the folder %s can be written by anyone: refused (chmod o-w %s)", real,
-                          real);
+        status =
+            why_fail(why, GPURUN_ERROR,
+                     "the folder %s can be written by anyone: refused (chmod o-w %s)", real, real);
     free(real);
     return status;
 }
@@ -265,7 +265,9 @@ static enum gpurun_status check_tables(const struct plugin *plugin, struct why *
     for (uint32_t i = 0; i < p->option_count && status == GPURUN_OK; i++) {
         const struct gpurun_option *row = option_at(&plugin->options, i);
 
-        if (row->offset + sizeof(int64_t) > p->options_bytes)
+        if (row->name == NULL || row->def == NULL || row->help == NULL)
+            status = why_fail(why, GPURUN_ERROR, "option %u has no name, default or help", i);
+        else if (row->offset > p->options_bytes || p->options_bytes - row->offset < sizeof(int64_t))
             status =
                 why_fail(why, GPURUN_ERROR, "option %s lies outside the options struct", row->name);
         else if (core_knows(row->name) || option_find(&plugin->options, row->name) != row)
@@ -277,9 +279,10 @@ static enum gpurun_status check_tables(const struct plugin *plugin, struct why *
     for (uint32_t i = 0; i < p->variant_count && status == GPURUN_OK; i++) {
         const struct gpurun_variant *v = plugin_variant(plugin, i);
 
-        if (plugin_find_variant(plugin, v->name) != v || v->launch == NULL)
-            status = why_fail(why, GPURUN_ERROR,
-                              "variant %s has no launcher or a name that is taken", v->name);
+        if (v->name == NULL || v->idea == NULL || v->launch == NULL)
+            status = why_fail(why, GPURUN_ERROR, "variant %u has no name, idea or launcher", i);
+        else if (plugin_find_variant(plugin, v->name) != v)
+            status = why_fail(why, GPURUN_ERROR, "variant %s has a name that is taken", v->name);
     }
     free(options);
     return status;
@@ -304,6 +307,10 @@ static enum gpurun_status check_table(struct plugin *plugin, const char *name, s
     if (p->name == NULL || strcmp(p->name, name) != 0)
         return why_fail(why, GPURUN_ERROR, "calls itself '%s': file and name must agree",
                         p->name ? p->name : "");
+    if (p->summary == NULL || p->memory_why == NULL ||
+        !(p->memory & GPURUN_MEMORY_BIT(p->memory_default)))
+        return why_fail(why, GPURUN_ERROR,
+                        "has no summary, or a default memory that it does not support");
     if ((hook = missing_hook(p)) != NULL)
         return why_fail(why, GPURUN_ERROR, "has no %s hook", hook);
     plugin->options = (struct option_table){p->options, p->option_count, p->option_size};

@@ -2,6 +2,6 @@
 #define FAKE_NAME "bad_default"
 #define FAKE_OPTIONS                                                                               \
     {                                                                                              \
-        .name = "n", .type = GPURUN_OPTION_INT, .def = "many"                                      \
+        .name = "n", .help = "a number", .type = GPURUN_OPTION_INT, .def = "many"                  \
     }
 #include "minimal.h"

@@ -2,6 +2,6 @@
 #define FAKE_NAME "core_key"
 #define FAKE_OPTIONS                                                                               \
     {                                                                                              \
-        .name = "repeat", .type = GPURUN_OPTION_INT, .def = "1"                                    \
+        .name = "repeat", .help = "a number", .type = GPURUN_OPTION_INT, .def = "1"                \
     }
 #include "minimal.h"

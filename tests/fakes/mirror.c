@@ -39,7 +39,8 @@ struct state {
     struct gpurun_tensor *in, *out, *sum;
     int runs;       /* of any variant */
     int state_runs; /* of the variant `state` */
-    float *first_sum; /* of the first right run: all others must equal it, or inout was not restored */
+    float *
+        first_sum; /* of the first right run: all others must equal it, or inout was not restored */
 };
 
 static const struct gpurun_option option_rows[] = {

@@ -2,6 +2,6 @@
 #define FAKE_NAME "option_outside"
 #define FAKE_OPTIONS                                                                               \
     {                                                                                              \
-        .name = "n", .type = GPURUN_OPTION_INT, .offset = 64, .def = "1"                           \
+        .name = "n", .help = "a number", .type = GPURUN_OPTION_INT, .offset = 64, .def = "1"       \
     }
 #include "minimal.h"

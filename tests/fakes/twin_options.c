@@ -1,8 +1,8 @@
 /* Two options of one name. */
 #define FAKE_NAME "twin_options"
 #define FAKE_OPTIONS                                                                               \
-    {.name = "n", .type = GPURUN_OPTION_INT, .def = "1"},                                          \
+    {.name = "n", .help = "a number", .type = GPURUN_OPTION_INT, .def = "1"},                      \
     {                                                                                              \
-        .name = "n", .type = GPURUN_OPTION_INT, .def = "2"                                         \
+        .name = "n", .help = "a number", .type = GPURUN_OPTION_INT, .def = "2"                     \
     }
 #include "minimal.h"

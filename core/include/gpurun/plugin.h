@@ -51,8 +51,10 @@ enum gpurun_dtype {
     GPURUN_DTYPE_COUNT
 };
 
-/* What an integer, choice or dtype option holds when its text is `auto`. */
-#define GPURUN_AUTO INT64_MIN
+/* What an integer, choice or dtype option holds when its text is `auto`; a real or a duration then holds
+ * a NaN of its own, see gpurun_real_is_auto. */
+#define GPURUN_AUTO           INT64_MIN
+#define GPURUN_AUTO_REAL_BITS UINT64_C(0x7ff8617574666f72)
 
 /* --- options ---------------------------------------------------------------------------------- */
 
@@ -67,7 +69,7 @@ enum gpurun_option_type {
 };
 
 enum {
-    GPURUN_OPTION_AUTO = 1,    /* `auto` is a value too; the field then holds GPURUN_AUTO */
+    GPURUN_OPTION_AUTO = 1,    /* `auto` is a value too, see GPURUN_AUTO; not for BOOL and TEXT */
     GPURUN_OPTION_TUNABLE = 2, /* changes speed, never the answer */
 };
 
@@ -272,6 +274,17 @@ static inline size_t gpurun_dtype_bytes(enum gpurun_dtype dtype)
 {
     static const unsigned char bytes[GPURUN_DTYPE_COUNT] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
     return bytes[dtype];
+}
+
+/* Tells auto from a `nan` that the user wrote. */
+static inline int gpurun_real_is_auto(double value)
+{
+    const union {
+        double real;
+        uint64_t bits;
+    } both = {value};
+
+    return both.bits == GPURUN_AUTO_REAL_BITS;
 }
 
 static inline const char *gpurun_dtype_name(enum gpurun_dtype dtype)

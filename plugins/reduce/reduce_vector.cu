@@ -1,0 +1,176 @@
+/*
+ * reduce, variant "vector": deep 16-byte loads, one launch.
+ *
+ * Mapping  a block of 512 threads per 64 KiB; the last block to finish joins the blocks' results in order.
+ * Memory   reads each element once: eight 16-byte loads in flight per thread, coalesced.
+ * Bound    memory; at small n the launch, one fence and one atomic.
+ * Limits   float into double converts each element: slow where a device has few double units.
+ */
+#include "reduce_finish.cuh"
+
+enum { VECTOR_BLOCK = 512, VECTOR_LOADS = 8, VECTOR_BYTES = 16 };
+
+template <typename IN> struct __align__(16) vector_pack
+{
+    IN item[VECTOR_BYTES / sizeof(IN)];
+};
+
+/* Where 16-byte packs begin, and how many there are; what is left over at either end is read apart. */
+struct vector_span {
+    int64_t head; /* elements before the first pack */
+    int64_t packs;
+};
+
+/* Joins what a thread has loaded: for each place in a pack one chain of VECTOR_LOADS. */
+template <typename OP, int WIDTH, bool FULL>
+static __device__ __forceinline__ typename OP::ACC
+vector_join(const struct vector_pack<typename OP::IN> (&pack)[VECTOR_LOADS], int64_t first,
+            struct vector_span span, uint64_t flip)
+{
+    typename OP::ACC part[WIDTH];
+
+#pragma unroll
+    for (int c = 0; c < WIDTH; c++)
+        part[c] = OP::none();
+#pragma unroll
+    for (int l = 0; l < VECTOR_LOADS; l++)
+        if (FULL || first + l * VECTOR_BLOCK < span.packs)
+#pragma unroll
+            for (int c = 0; c < WIDTH; c++)
+                part[c] = OP::join(part[c], OP::take(pack[l].item[c], 0, flip));
+#pragma unroll
+    for (int half = WIDTH / 2; half > 0; half /= 2)
+#pragma unroll
+        for (int c = 0; c < half; c++)
+            part[c] = OP::join(part[c], part[c + half]);
+    return part[0];
+}
+
+/* The same for argmin and argmax: a chain keeps the first load of its best key, and indices come last. */
+template <typename OP, int WIDTH, bool FULL>
+static __device__ __forceinline__ typename OP::ACC
+vector_join_places(const struct vector_pack<typename OP::IN> (&pack)[VECTOR_LOADS], int64_t first,
+                   struct vector_span span, uint64_t flip)
+{
+    typename OP::ACC best = OP::none();
+
+    if (!FULL && first >= span.packs)
+        return best;
+#pragma unroll
+    for (int c = 0; c < WIDTH; c++) {
+        typename OP::IN best_key = OP::key(pack[0].item[c], flip);
+        int best_load = 0;
+
+#pragma unroll
+        for (int l = 1; l < VECTOR_LOADS; l++) {
+            if (FULL || first + l * VECTOR_BLOCK < span.packs) {
+                const typename OP::IN key = OP::key(pack[l].item[c], flip);
+
+                best_load = key > best_key ? l : best_load;
+                best_key = key > best_key ? key : best_key;
+            }
+        }
+        best = OP::join(
+            best, OP::at(best_key, span.head + (first + best_load * VECTOR_BLOCK) * WIDTH + c));
+    }
+    return best;
+}
+
+/* The thread's packs of its block's tile; FULL: all of them are there. */
+template <typename OP, bool FULL>
+static __device__ __forceinline__ typename OP::ACC
+vector_tile(const typename OP::IN *in, int64_t first, struct vector_span span, uint64_t flip)
+{
+    constexpr int width = VECTOR_BYTES / sizeof(typename OP::IN);
+    const struct vector_pack<typename OP::IN> *__restrict__ body =
+        reinterpret_cast<const struct vector_pack<typename OP::IN> *>(in + span.head);
+    struct vector_pack<typename OP::IN> pack[VECTOR_LOADS];
+
+#pragma unroll
+    for (int l = 0; l < VECTOR_LOADS; l++)
+        if (FULL || first + l * VECTOR_BLOCK < span.packs)
+            pack[l] = body[first + l * VECTOR_BLOCK];
+    if constexpr (OP::PLACE)
+        return vector_join_places<OP, width, FULL>(pack, first, span, flip);
+    else
+        return vector_join<OP, width, FULL>(pack, first, span, flip);
+}
+
+template <typename OP>
+static __global__ void __launch_bounds__(VECTOR_BLOCK, 2)
+    reduce_vector_kernel(struct reduce_job job, struct vector_span span, typename OP::ACC *results,
+                         unsigned *ticket)
+{
+    __shared__ typename OP::ACC shared[REDUCE_WARPS_MAX];
+    constexpr int tile = VECTOR_BLOCK * VECTOR_LOADS;
+    const int64_t begin = static_cast<int64_t>(blockIdx.x) * tile, first = begin + threadIdx.x;
+    const int64_t body = span.packs * (VECTOR_BYTES / static_cast<int>(sizeof(typename OP::IN)));
+    const typename OP::IN *in = static_cast<const typename OP::IN *>(job.in);
+    typename OP::ACC mine = begin + tile <= span.packs
+                                ? vector_tile<OP, true>(in, first, span, job.flip)
+                                : vector_tile<OP, false>(in, first, span, job.flip);
+
+    if (blockIdx.x == 0 && threadIdx.x < job.n - body) {
+        const int64_t i = threadIdx.x < span.head ? threadIdx.x : threadIdx.x + body;
+
+        mine = OP::join(mine, OP::take(in[i], i, job.flip));
+    }
+    reduce_finish<OP>(job, reduce_block_tree<OP>(mine, shared), results, ticket, shared);
+}
+
+static unsigned vector_blocks(int64_t packs)
+{
+    constexpr int tile = VECTOR_BLOCK * VECTOR_LOADS;
+
+    return static_cast<unsigned>(packs > tile ? (packs + tile - 1) / tile : 1);
+}
+
+static struct vector_span vector_span_of(const struct reduce_job *job, size_t elem_bytes)
+{
+    const int64_t width = VECTOR_BYTES / static_cast<int64_t>(elem_bytes);
+    const int64_t past = reinterpret_cast<uintptr_t>(job->in) % VECTOR_BYTES / elem_bytes;
+    const int64_t head = past > 0 ? width - past : 0;
+    struct vector_span span;
+
+    span.head = head < job->n ? head : job->n;
+    span.packs = (job->n - span.head) / width;
+    return span;
+}
+
+template <typename OP> static enum gpurun_status vector_run(struct gpurun_ctx *ctx)
+{
+    const struct reduce_job job = reduce_job_of(ctx);
+    const struct vector_span span = vector_span_of(&job, sizeof(typename OP::IN));
+
+    reduce_vector_kernel<OP>
+        <<<vector_blocks(span.packs), VECTOR_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
+            job, span, static_cast<typename OP::ACC *>(ctx->scratch),
+            static_cast<unsigned *>(ctx->variant_state));
+    GPURUN_LAUNCH_TRY(ctx);
+    return GPURUN_OK;
+}
+
+size_t reduce_vector_scratch(struct gpurun_ctx *ctx)
+{
+    const struct gpurun_tensor *in = reduce_state_of(ctx)->in;
+
+    return vector_blocks(static_cast<int64_t>(in->bytes / VECTOR_BYTES)) * reduce_acc_bytes(ctx);
+}
+
+size_t reduce_vector_state(struct gpurun_ctx *)
+{
+    return sizeof(unsigned);
+}
+
+enum gpurun_status reduce_launch_vector(struct gpurun_ctx *ctx)
+{
+    return REDUCE_DISPATCH(reduce_state_of(ctx)->kind, vector_run, ctx);
+}
+
+enum gpurun_status reduce_launch_nothing(struct gpurun_ctx *ctx)
+{
+    const struct gpurun_tensor *value = reduce_state_of(ctx)->value;
+
+    GPURUN_CUDA_TRY(ctx, cudaMemsetAsync(value->dev, 0, value->bytes, gpurun_cuda_stream(ctx)));
+    return GPURUN_OK;
+}
