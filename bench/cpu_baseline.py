@@ -54,7 +54,7 @@ def main():
     for name, text, function, dtype in JOBS:
         array = make(dtype)
         numpy_ms(function, array)
-        turns = [(min(numpy_ms(function, array) for _ in range(3)), gpurun_ms(gpurun, text, dtype, 1),
+        turns = [(statistics.median(numpy_ms(function, array) for _ in range(5)), gpurun_ms(gpurun, text, dtype, 1),
                   gpurun_ms(gpurun, text, dtype, every)) for _ in range(rounds)]
         theirs, one, many = (statistics.median(column) for column in zip(*turns))
         ratio = statistics.median(turn[0] / turn[1] for turn in turns)

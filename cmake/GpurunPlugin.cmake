@@ -1,13 +1,18 @@
-# gpurun_add_plugin(name): builds plugins/name/name.so from every .c and, with CUDA, .cu file of the
-# directory, and the unit tests in its tests/. Of gpurun it sees core/include and nothing else.
+# gpurun_add_plugin(name [RDC file...]): builds plugins/name/name.so from every .c and, with CUDA, .cu file
+# of the directory, and the unit tests in its tests/. Of gpurun it sees core/include and nothing else.
 #
-# A file that needs relocatable device code (dynamic parallelism) would be named in an argument
-# `RDC file...` here, become a library of its own with CUDA_SEPARABLE_COMPILATION, and be linked below.
+# RDC names .cu files that need relocatable device code (dynamic parallelism). They are compiled and
+# device-linked in a library of their own, so that it costs the kernels of the other files nothing.
 function(gpurun_add_plugin name)
+    cmake_parse_arguments(arg "" "" RDC ${ARGN})
     set(directory ${CMAKE_CURRENT_SOURCE_DIR})
     file(GLOB sources CONFIGURE_DEPENDS *.c)
     if(GPURUN_HAVE_CUDA)
         file(GLOB kernels CONFIGURE_DEPENDS *.cu)
+        if(arg_RDC)
+            list(TRANSFORM arg_RDC PREPEND ${directory}/)
+            list(REMOVE_ITEM kernels ${arg_RDC})
+        endif()
     endif()
 
     # Objects first, so that the plugin's own tests can link them.
@@ -15,6 +20,14 @@ function(gpurun_add_plugin name)
     target_include_directories(${name}_objects PUBLIC ${directory})
     target_link_libraries(${name}_objects PUBLIC gpurun_plugin_api gpurun_flags gpurun_cuda
                           OpenMP::OpenMP_C m)
+    if(GPURUN_HAVE_CUDA AND arg_RDC)
+        add_library(${name}_rdc STATIC ${arg_RDC})
+        target_include_directories(${name}_rdc PRIVATE ${directory})
+        target_link_libraries(${name}_rdc PRIVATE gpurun_plugin_api gpurun_flags gpurun_cuda)
+        set_target_properties(${name}_rdc PROPERTIES CUDA_SEPARABLE_COMPILATION ON
+                              CUDA_RESOLVE_DEVICE_SYMBOLS ON)
+        target_link_libraries(${name}_objects PUBLIC ${name}_rdc)
+    endif()
 
     add_library(${name} MODULE)
     target_link_libraries(${name} PRIVATE ${name}_objects)

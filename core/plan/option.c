@@ -153,13 +153,20 @@ enum gpurun_status option_set_defaults(const struct option_table *table, void *o
     return GPURUN_OK;
 }
 
+/* As a user would write it where JSON has no number for it. */
+static json_t *real_to_json(double value)
+{
+    if (isnan(value))
+        return json_string("nan");
+    return isinf(value) ? json_string(value > 0 ? "inf" : "-inf") : json_real(value);
+}
+
 json_t *option_to_json(const struct gpurun_option *row, const void *options)
 {
     const void *field = (const char *)options + row->offset;
     const int64_t whole = row->type == GPURUN_OPTION_TEXT ? 0 : *(const int64_t *)field;
 
-    if ((row->flags & GPURUN_OPTION_AUTO) && row->type != GPURUN_OPTION_TEXT &&
-        whole == GPURUN_AUTO)
+    if (holds_auto(row, field))
         return json_string("auto");
     switch (row->type) {
     case GPURUN_OPTION_INT:
@@ -172,7 +179,7 @@ json_t *option_to_json(const struct gpurun_option *row, const void *options)
         return json_string(gpurun_dtype_name((enum gpurun_dtype)whole));
     case GPURUN_OPTION_REAL:
     case GPURUN_OPTION_DURATION:
-        return json_real(*(const double *)field);
+        return real_to_json(*(const double *)field);
     case GPURUN_OPTION_TEXT:
         return json_string(*(const char *const *)field);
     }

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <xxhash.h>
 
 enum {
     ALIGNMENT = 4096,      /* of host allocations */
+    HUGE_PAGE = 2 << 20,   /* of large ones */
     POISON = 0xA5,         /* the byte that outputs are overwritten with */
     CHECK_PIECE = 8 << 20, /* bytes downloaded at a time to check inputs */
 };
@@ -34,15 +36,19 @@ static bool shares_bytes(const struct run *run)
 
 static enum gpurun_status allocate_host(struct run *run, struct buffer *b, void **out)
 {
-    const size_t bytes = (b->block_bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    const size_t alignment = b->block_bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+    const size_t bytes = (b->block_bytes + alignment) / alignment * alignment;
 
     if (run->device != NULL &&
         (run->core.memory == GPURUN_PINNED || run->core.memory == GPURUN_ZEROCOPY))
         return device_api.alloc_host(run->device, bytes, shares_bytes(run), out, &run->why);
-    *out = aligned_alloc(ALIGNMENT, bytes);
+    *out = aligned_alloc(alignment, bytes);
     if (*out == NULL)
         return run_fail(run, GPURUN_NO_MEMORY, "tensor %s: %zu bytes of host memory",
                         b->tensor.name, bytes);
+    /* As NumPy does: with small pages the baseline would wait for address translation. */
+    if (alignment == HUGE_PAGE)
+        madvise(*out, bytes, MADV_HUGEPAGE);
     return GPURUN_OK;
 }
 

@@ -2,13 +2,14 @@
  * reduce, variant "vector": deep 16-byte loads, one launch.
  *
  * Mapping  a block of 512 threads per 64 KiB; the last block to finish joins the blocks' results in order.
- * Memory   reads each element once: eight 16-byte loads in flight per thread, coalesced.
+ * Memory   reads each element once: twice four 16-byte loads per thread, coalesced; up to four blocks per
+ *          multiprocessor, so that others load while one waits for its ticket.
  * Bound    memory; at small n the launch, one fence and one atomic.
  * Limits   float into double converts each element: slow where a device has few double units.
  */
 #include "reduce_finish.cuh"
 
-enum { VECTOR_BLOCK = 512, VECTOR_LOADS = 8, VECTOR_BYTES = 16 };
+enum { VECTOR_BLOCK = 512, VECTOR_LOADS = 4, VECTOR_BATCHES = 2, VECTOR_BYTES = 16 };
 
 template <typename IN> struct __align__(16) vector_pack
 {
@@ -96,20 +97,35 @@ vector_tile(const typename OP::IN *in, int64_t first, struct vector_span span, u
         return vector_join<OP, width, FULL>(pack, first, span, flip);
 }
 
+/* Blocks that a multiprocessor is to hold: all its threads, or as many as 42 registers let it where
+ * results are wide. */
+template <typename OP> static constexpr int vector_blocks_per_sm()
+{
+    return (OP::PLACE || sizeof(typename OP::ACC) > 4 ? 3 * GPURUN_SM_THREADS / 4
+                                                      : GPURUN_SM_THREADS) /
+           VECTOR_BLOCK;
+}
+
 template <typename OP>
-static __global__ void __launch_bounds__(VECTOR_BLOCK, 2)
+static __global__ void __launch_bounds__(VECTOR_BLOCK, vector_blocks_per_sm<OP>())
     reduce_vector_kernel(struct reduce_job job, struct vector_span span, typename OP::ACC *results,
                          unsigned *ticket)
 {
     __shared__ typename OP::ACC shared[REDUCE_WARPS_MAX];
     constexpr int tile = VECTOR_BLOCK * VECTOR_LOADS;
-    const int64_t begin = static_cast<int64_t>(blockIdx.x) * tile, first = begin + threadIdx.x;
     const int64_t body = span.packs * (VECTOR_BYTES / static_cast<int>(sizeof(typename OP::IN)));
     const typename OP::IN *in = static_cast<const typename OP::IN *>(job.in);
-    typename OP::ACC mine = begin + tile <= span.packs
-                                ? vector_tile<OP, true>(in, first, span, job.flip)
-                                : vector_tile<OP, false>(in, first, span, job.flip);
+    typename OP::ACC mine = OP::none();
 
+#pragma unroll 1
+    for (int b = 0; b < VECTOR_BATCHES; b++) {
+        const int64_t begin = (static_cast<int64_t>(blockIdx.x) * VECTOR_BATCHES + b) * tile;
+        const int64_t first = begin + threadIdx.x;
+
+        mine = OP::join(mine, begin + tile <= span.packs
+                                  ? vector_tile<OP, true>(in, first, span, job.flip)
+                                  : vector_tile<OP, false>(in, first, span, job.flip));
+    }
     if (blockIdx.x == 0 && threadIdx.x < job.n - body) {
         const int64_t i = threadIdx.x < span.head ? threadIdx.x : threadIdx.x + body;
 
@@ -120,7 +136,7 @@ static __global__ void __launch_bounds__(VECTOR_BLOCK, 2)
 
 static unsigned vector_blocks(int64_t packs)
 {
-    constexpr int tile = VECTOR_BLOCK * VECTOR_LOADS;
+    constexpr int tile = VECTOR_BLOCK * VECTOR_LOADS * VECTOR_BATCHES;
 
     return static_cast<unsigned>(packs > tile ? (packs + tile - 1) / tile : 1);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    BLOCK_BYTES = 65536, /* tested at once */
+    BLOCK_BYTES = 131072, /* tested at once */
     PIECE = 512,    /* elements of such a block that are then tested again, and collected from */
     SLACK = 4096,   /* least room above k, so that sorting is rare */
     SEEN_BITS = 12, /* distinct: remembered keys, direct-mapped */

@@ -12,15 +12,6 @@
 /* A scratch buffer stays below this where rows can be done in several launches. */
 enum { TOPK_SCRATCH_TARGET = 64 << 20, TOPK_GRID_Y_MAX = 65535 };
 
-/* Threads that an SM holds, so that a kernel's registers can be held to what lets it hold them all. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
-#define TOPK_SM_THREADS 1024
-#elif defined(__CUDA_ARCH__) && (__CUDA_ARCH__ % 100 >= 60 || __CUDA_ARCH__ >= 1200)
-#define TOPK_SM_THREADS 1536
-#else
-#define TOPK_SM_THREADS 2048
-#endif
-
 /* Consecutive rows, as a kernel is given them. */
 struct topk_rows {
     const void *in;   /* rows x n */

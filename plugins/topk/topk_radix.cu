@@ -117,7 +117,7 @@ static __global__ void __launch_bounds__(RADIX_BLOCK)
 
 /* Counts the values of a digit among the elements that match. */
 template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(RADIX_BLOCK, TOPK_SM_THREADS / RADIX_BLOCK)
+static __global__ void __launch_bounds__(RADIX_BLOCK, GPURUN_SM_THREADS / RADIX_BLOCK)
     topk_radix_count_kernel(struct topk_rows rows, struct radix_scratch scratch,
                             struct radix_digit digit)
 {
@@ -201,7 +201,7 @@ static __device__ __forceinline__ void radix_flush(const struct topk_rows &rows,
 
 /* Writes the indices of the selected elements. */
 template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(RADIX_BLOCK, TOPK_SM_THREADS / RADIX_BLOCK)
+static __global__ void __launch_bounds__(RADIX_BLOCK, GPURUN_SM_THREADS / RADIX_BLOCK)
     topk_radix_gather_kernel(struct topk_rows rows, struct radix_scratch scratch)
 {
     enum { ITEMS = RADIX_BYTES / sizeof(BITS) };

@@ -68,7 +68,7 @@ static __device__ __forceinline__ void distinct_copy(uint64_t *kept, const uint6
 
 /* Level 0: one bitmap, kept in shared memory until the block is done. */
 template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(RADIX_BLOCK, TOPK_SM_THREADS / RADIX_BLOCK)
+static __global__ void __launch_bounds__(RADIX_BLOCK, GPURUN_SM_THREADS / RADIX_BLOCK)
     topk_distinct_first_kernel(struct topk_rows rows, struct distinct_scratch scratch)
 {
     enum { ITEMS = RADIX_BYTES / sizeof(BITS), SHIFT = 8 * sizeof(BITS) - DISTINCT_BITS };
@@ -100,7 +100,7 @@ static __global__ void __launch_bounds__(RADIX_BLOCK, TOPK_SM_THREADS / RADIX_BL
 
 /* The other levels: marks the next digit of each key that continues a kept prefix. */
 template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(RADIX_BLOCK, TOPK_SM_THREADS / RADIX_BLOCK)
+static __global__ void __launch_bounds__(RADIX_BLOCK, GPURUN_SM_THREADS / RADIX_BLOCK)
     topk_distinct_mark_kernel(struct topk_rows rows, struct distinct_scratch scratch, int level)
 {
     enum { ITEMS = RADIX_BYTES / sizeof(BITS) };
@@ -179,7 +179,7 @@ static __global__ void __launch_bounds__(DISTINCT_PICK_BLOCK)
 
 /* Finds where each kept value, by now a whole key, occurs first. */
 template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(RADIX_BLOCK, TOPK_SM_THREADS / RADIX_BLOCK)
+static __global__ void __launch_bounds__(RADIX_BLOCK, GPURUN_SM_THREADS / RADIX_BLOCK)
     topk_distinct_lowest_kernel(struct topk_rows rows, struct distinct_scratch scratch)
 {
     enum { ITEMS = RADIX_BYTES / sizeof(BITS) };

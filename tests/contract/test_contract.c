@@ -351,7 +351,6 @@ START_TEST(test_options)
         const struct gpurun_option *row = row_at(i);
         const bool has_choices =
             row->type == GPURUN_OPTION_CHOICE || row->type == GPURUN_OPTION_DTYPE;
-        const bool is_real = row->type == GPURUN_OPTION_REAL || row->type == GPURUN_OPTION_DURATION;
 
         snprintf(circumstances, sizeof circumstances, "option %s", row->name ? row->name : "NULL");
         REQUIRE(is_word(row->name), "its name is no word");
@@ -365,8 +364,9 @@ START_TEST(test_options)
         REQUIRE(row->min <= row->max, "its range is empty");
         REQUIRE((row->flags & ~(unsigned)(GPURUN_OPTION_AUTO | GPURUN_OPTION_TUNABLE)) == 0,
                 "a flag is unknown");
-        REQUIRE(!(row->flags & GPURUN_OPTION_AUTO) || !(is_real || row->type == GPURUN_OPTION_TEXT),
-                "auto has no value in a number or a text");
+        REQUIRE(!(row->flags & GPURUN_OPTION_AUTO) ||
+                    (row->type != GPURUN_OPTION_BOOL && row->type != GPURUN_OPTION_TEXT),
+                "auto has no value in a yes or no, or in a text");
         REQUIRE(has_choices == (row->choices != NULL && row->choices[0] != NULL),
                 "choices do not go with its type");
         if (has_choices)
@@ -448,7 +448,9 @@ START_TEST(test_setup_says_what_it_chose)
 
     REQUIRE(t->status == GPURUN_OK, "the defaults are refused: %s", t->run.why.text);
     for (uint32_t i = 0; i < plugin.options.count; i++)
-        REQUIRE(!(row_at(i)->flags & GPURUN_OPTION_AUTO) || whole_of(t, row_at(i)) != GPURUN_AUTO ||
+        REQUIRE(!(row_at(i)->flags & GPURUN_OPTION_AUTO) ||
+                    (whole_of(t, row_at(i)) != GPURUN_AUTO &&
+                     (uint64_t)whole_of(t, row_at(i)) != GPURUN_AUTO_REAL_BITS) ||
                     (row_at(i)->flags & GPURUN_OPTION_TUNABLE),
                 "%s is still auto", row_at(i)->name);
     REQUIRE(isfinite(w->bytes_read) && w->bytes_read >= 0, "work: bytes_read");

@@ -264,6 +264,32 @@ START_TEST(test_shown_after_auto)
 }
 END_TEST
 
+static const struct real_auto {
+    const char *text, *json;
+    int is_auto;
+} real_autos[] = {
+    {"auto", "auto", 1}, {"nan", "nan", 0}, {"inf", "inf", 0}, {"-inf", "-inf", 0}, {"-0", NULL, 0},
+};
+
+START_TEST(test_real_auto)
+{
+    const struct gpurun_option row = {
+        .name = "r", .type = GPURUN_OPTION_REAL, .def = "auto", .flags = GPURUN_OPTION_AUTO};
+    double value = 5;
+    struct why why;
+    json_t *json;
+
+    ck_assert_int_eq(option_set(&row, real_autos[_i].text, &value, &why), GPURUN_OK);
+    ck_assert_int_eq(gpurun_real_is_auto(value), real_autos[_i].is_auto);
+    json = option_to_json(&row, &value);
+    if (real_autos[_i].json != NULL)
+        ck_assert_str_eq(json_string_value(json), real_autos[_i].json);
+    else
+        ck_assert(json_is_real(json));
+    json_decref(json);
+}
+END_TEST
+
 static const struct range {
     double min, max;
     const char *text;
@@ -320,6 +346,7 @@ static Suite *option_suite(void)
     tcase_add_test(set, test_unknown_type);
     tcase_add_loop_test(show, test_shown, 0, COUNT(shown));
     tcase_add_test(show, test_shown_after_auto);
+    tcase_add_loop_test(show, test_real_auto, 0, (int)(sizeof real_autos / sizeof real_autos[0]));
     tcase_add_loop_test(show, test_ranges, 0, COUNT(ranges));
     tcase_add_test(show, test_choices_that_do_not_fit);
     suite_add_tcase(suite, set);

@@ -9,6 +9,16 @@
 #include "gpurun/plugin.h"
 #include <cuda_runtime_api.h>
 
+/* Threads that a multiprocessor holds: a kernel's registers can be held to what lets it hold them all.
+ * Device code only. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+#define GPURUN_SM_THREADS 1024
+#elif defined(__CUDA_ARCH__) && (__CUDA_ARCH__ % 100 >= 60 || __CUDA_ARCH__ >= 1200)
+#define GPURUN_SM_THREADS 1536
+#else
+#define GPURUN_SM_THREADS 2048
+#endif
+
 static inline cudaStream_t gpurun_cuda_stream(const struct gpurun_ctx *ctx)
 {
     return (cudaStream_t)ctx->stream;
