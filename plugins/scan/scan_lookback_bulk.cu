@@ -1,0 +1,447 @@
+/*
+ * scan, variant "lookback" on Hopper: the same pass, with a warp for each of its parts.
+ *
+ * Mapping  a persistent block per SM; one warp each claims and copies tiles, publishes sums, looks back; 8
+ *          sum tiles as soon as they land, 16 scan them. Tiles of 16 to 40 KB, 2 to 5 rows of vectors per scanning warp.
+ * Memory   reads and writes everything once; the copy engine fills a ring of up to 5 tiles, results leave
+ *          from registers.
+ * Bound    memory: the sum of a tile is out one load latency after its claim, whatever is waited for.
+ * Limits   sm_90 and room for 3 tiles in shared memory; a float result is a chain of at most 45 additions.
+ *
+ * Why nothing waits for ever: a tile is claimed only when there is a free slot to copy it to, and from the
+ * claim to the publication of its sum only the copy is waited for. The look-back waits for tiles with lower
+ * numbers, which were claimed before. Scanning waits for the look-back, and frees the slot.
+ */
+#include "scan_lookback.cuh"
+#include "scan_lookback_bulk.cuh"
+
+enum {
+    BULK_SCAN_WARPS = 16,
+    BULK_SUM_WARPS = 8,
+    BULK_COPY_WARP = BULK_SCAN_WARPS + BULK_SUM_WARPS,
+    BULK_PUBLISH_WARP,
+    BULK_LOOK_WARP,
+    BULK_WARPS,
+    BULK_BLOCK = BULK_WARPS * 32,
+    BULK_ROWS_MOST = 5,
+    BULK_SLOTS = 5, /* at most */
+    BULK_SLOTS_MIN = 3,
+    BULK_SHARED_STATIC = 2048, /* at least what struct bulk_ring takes */
+    BULK_TILES_PER_SM = 2,     /* with fewer, scan_lookback.cu is quicker */
+};
+
+/* Bytes that one warp scans, and all of them. */
+static inline __host__ __device__ constexpr int bulk_chunk_bytes(size_t in_bytes, size_t acc_bytes)
+{
+    return lookback_row_count(in_bytes, acc_bytes, BULK_ROWS_MOST) * LOOKBACK_ROW;
+}
+
+static inline __host__ __device__ constexpr int bulk_tile_bytes(size_t in_bytes, size_t acc_bytes)
+{
+    return BULK_SCAN_WARPS * bulk_chunk_bytes(in_bytes, acc_bytes);
+}
+
+#define BULK_ROWS(IN, ACC)  lookback_row_count(sizeof(IN), sizeof(ACC), BULK_ROWS_MOST)
+#define BULK_CHUNK(IN, ACC) bulk_chunk_bytes(sizeof(IN), sizeof(ACC))
+#define BULK_TILE(IN, ACC)  bulk_tile_bytes(sizeof(IN), sizeof(ACC))
+
+/* The four barriers of a slot complete once each time the slot is used, in this order: it is full, its
+ * warps' sums are there, what is before it is there, and it is free again. */
+template <typename ACC> struct bulk_ring {
+    uint64_t full[BULK_SLOTS], summed[BULK_SLOTS], placed[BULK_SLOTS], empty[BULK_SLOTS];
+    int64_t tiles[BULK_SLOTS]; /* below 0: there are no more */
+    unsigned tags[BULK_SLOTS];
+    ACC sums[BULK_SLOTS][BULK_SCAN_WARPS];
+    ACC before[BULK_SLOTS];
+};
+
+/* A role's place in the ring. */
+struct bulk_place {
+    int slot;
+    unsigned phase;
+};
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+
+static __device__ __forceinline__ void bulk_step(struct bulk_place *at, int slots)
+{
+    if (++at->slot < slots)
+        return;
+    at->slot = 0;
+    at->phase ^= 1;
+}
+
+/* --- copying ------------------------------------------------------------------------------------------ */
+
+/* Fills a slot with those elements of the tile that exist: whole vectors by the copy engine, the few at
+ * either end of the array one by one. Lane 0 alone does it all, so that its arrival covers its stores. */
+template <typename IN, typename ACC>
+static __device__ __forceinline__ void bulk_fill(const struct lookback_args<IN, ACC> &args,
+                                                 int64_t tile, IN *slot, uint64_t *full)
+{
+    const int length = BULK_TILE(IN, ACC) / sizeof(IN), count = LOOKBACK_VECTOR / sizeof(IN);
+    const int64_t first = tile * length;
+    const int lane = threadIdx.x % 32;
+    const int low = args.begin > first ? static_cast<int>(args.begin - first) : 0;
+    const int high = args.end - first < length ? static_cast<int>(args.end - first) : length;
+    const int low_whole = (low + count - 1) / count * count, high_whole = high / count * count;
+    const int elems = high_whole > low_whole ? high_whole - low_whole : 0;
+    const unsigned bytes = static_cast<unsigned>(elems * sizeof(IN));
+
+    if (lane != 0)
+        return;
+    for (int i = low; i < low_whole && i < high; i++)
+        slot[i] = args.in[first + i];
+    for (int i = high_whole > low_whole ? high_whole : low_whole; i < high; i++)
+        slot[i] = args.in[first + i];
+    if (elems < length)
+        bulk_fence(); /* the next copy to this slot comes after these stores */
+    bulk_arrive_expect(full, bytes);
+    if (bytes > 0)
+        bulk_copy(slot + low_whole, args.in + first + low_whole, bytes, full);
+}
+
+/* Claims tiles as slots become free. Every block stops at its first claim past the last tile, so the very
+ * last claim is known, and makes the counter ready for the next launch. */
+template <typename IN, typename ACC>
+static __device__ __forceinline__ void bulk_copy_role(const struct lookback_args<IN, ACC> &args,
+                                                      struct bulk_ring<ACC> *ring,
+                                                      unsigned char *slots, int slot_count)
+{
+    const lookback_word last = static_cast<lookback_word>(args.tiles) + gridDim.x - 1;
+    struct bulk_place at = {0, 0};
+
+    for (;;) {
+        lookback_word claim = 0;
+
+        if (threadIdx.x % 32 == 0) {
+            bulk_wait(&ring->empty[at.slot], at.phase ^ 1);
+            claim = atomicAdd(args.counter, 1ull);
+        }
+        __syncwarp();
+        claim = scan_warp_at(claim, 0);
+
+        const int64_t tile = static_cast<int64_t>(claim & 0xffffffffull);
+        const bool is_end = tile >= args.tiles;
+
+        if (threadIdx.x % 32 == 0) {
+            ring->tiles[at.slot] = is_end ? -1 : tile;
+            ring->tags[at.slot] = static_cast<unsigned>(claim >> 32) + 1;
+            if (is_end)
+                bulk_arrive(&ring->full[at.slot]);
+            if (static_cast<lookback_word>(tile) == last)
+                atomicExch(args.counter, ((claim >> 32) + 1) << 32);
+        }
+        if (is_end)
+            return;
+        bulk_fill(args, tile, reinterpret_cast<IN *>(slots + at.slot * BULK_TILE(IN, ACC)),
+                  &ring->full[at.slot]);
+        bulk_step(&at, slot_count);
+    }
+}
+
+/* --- sums --------------------------------------------------------------------------------------------- */
+
+/* A warp's vectors of its chunk in a slot. */
+template <typename IN, int ROWS>
+static __device__ __forceinline__ void bulk_read(const unsigned char *chunk,
+                                                 union lookback_vector<IN> (&x)[ROWS])
+{
+#pragma unroll
+    for (int j = 0; j < ROWS; j++)
+        x[j].all = *reinterpret_cast<const uint4 *>(chunk + j * LOOKBACK_ROW +
+                                                    threadIdx.x % 32 * LOOKBACK_VECTOR);
+}
+
+/* Number of the first element of the lane's first vector in a chunk. */
+template <typename IN, typename ACC>
+static __device__ __forceinline__ int64_t bulk_first(int64_t tile, int chunk)
+{
+    return ((tile * BULK_SCAN_WARPS + chunk) * BULK_CHUNK(IN, ACC) +
+            threadIdx.x % 32 * LOOKBACK_VECTOR) /
+           sizeof(IN);
+}
+
+template <typename IN, typename ACC>
+static __device__ __forceinline__ bool bulk_is_whole(const struct lookback_args<IN, ACC> &args,
+                                                     int64_t tile)
+{
+    const int64_t elems = BULK_TILE(IN, ACC) / sizeof(IN);
+
+    return tile * elems >= args.begin && (tile + 1) * elems <= args.end;
+}
+
+template <typename IN, typename ACC, int OP, int ROWS, bool EDGE>
+static __device__ __forceinline__ ACC bulk_chunk_sum(const struct lookback_args<IN, ACC> &args,
+                                                     int64_t first,
+                                                     const union lookback_vector<IN> (&x)[ROWS])
+{
+    ACC sum = args.identity;
+
+#pragma unroll
+    for (int j = 0; j < ROWS; j++)
+        sum = scan_join<OP>(
+            sum, lookback_join<IN, ACC, OP, EDGE>(args, lookback_row<IN>(first, j), x[j]));
+    return scan_warp_total<OP>(sum);
+}
+
+template <typename IN, typename ACC, int OP>
+static __device__ __forceinline__ void bulk_sum_role(const struct lookback_args<IN, ACC> &args,
+                                                     struct bulk_ring<ACC> *ring,
+                                                     const unsigned char *slots, int slot_count)
+{
+    constexpr int rows = BULK_ROWS(IN, ACC);
+    const int warp = threadIdx.x / 32 - BULK_SCAN_WARPS;
+
+    for (struct bulk_place at = {0, 0};; bulk_step(&at, slot_count)) {
+        bulk_wait(&ring->full[at.slot], at.phase);
+
+        const int64_t tile = ring->tiles[at.slot];
+
+        if (tile < 0)
+            return;
+        for (int chunk = warp; chunk < BULK_SCAN_WARPS; chunk += BULK_SUM_WARPS) {
+            const int64_t first = bulk_first<IN, ACC>(tile, chunk);
+            union lookback_vector<IN> x[rows];
+            ACC sum;
+
+            bulk_read(slots + at.slot * BULK_TILE(IN, ACC) + chunk * BULK_CHUNK(IN, ACC), x);
+            if (bulk_is_whole(args, tile))
+                sum = bulk_chunk_sum<IN, ACC, OP, rows, false>(args, first, x);
+            else
+                sum = bulk_chunk_sum<IN, ACC, OP, rows, true>(args, first, x);
+            if (threadIdx.x % 32 == 0)
+                ring->sums[at.slot][chunk] = sum;
+        }
+        __syncwarp();
+        if (threadIdx.x % 32 == 0)
+            bulk_arrive(&ring->summed[at.slot]);
+    }
+}
+
+template <typename IN, typename ACC, int OP>
+static __device__ __forceinline__ void bulk_publish_role(const struct lookback_args<IN, ACC> &args,
+                                                         struct bulk_ring<ACC> *ring,
+                                                         int slot_count)
+{
+    const int lane = threadIdx.x % 32;
+
+    for (struct bulk_place at = {0, 0};; bulk_step(&at, slot_count)) {
+        bulk_wait(&ring->full[at.slot], at.phase);
+
+        const int64_t tile = ring->tiles[at.slot];
+        const unsigned tag = ring->tags[at.slot];
+
+        if (tile < 0)
+            return;
+        bulk_wait(&ring->summed[at.slot], at.phase);
+
+        const ACC sum =
+            scan_warp_total<OP>(lane < BULK_SCAN_WARPS ? ring->sums[at.slot][lane] : args.identity);
+
+        if (lane == 0)
+            lookback_publish(args.sums + tile * lookback_words<ACC>(), tag, sum);
+        __syncwarp();
+        if (lane == 0)
+            bulk_arrive(&ring->empty[at.slot]);
+    }
+}
+
+/* --- looking back ------------------------------------------------------------------------------------- */
+
+/* Tiles before `tile` in the group that begins at `first`. */
+static __device__ __forceinline__ int bulk_group_count(int64_t tile, int64_t first)
+{
+    return tile - first < LOOKBACK_GROUP ? static_cast<int>(tile - first)
+                                         : static_cast<int>(LOOKBACK_GROUP);
+}
+
+/* Keeps what is before one group of tiles, and moves on to the group of each tile that comes up. The next
+ * group is read while this one is waited for. */
+template <typename IN, typename ACC, int OP>
+static __device__ __forceinline__ void bulk_look_role(const struct lookback_args<IN, ACC> &args,
+                                                      struct bulk_ring<ACC> *ring, int slot_count)
+{
+    typename lookback_types<ACC, OP>::BASE base;
+    lookback_word words[LOOKBACK_SLOTS][lookback_words<ACC>()];
+    lookback_word next[LOOKBACK_SLOTS][lookback_words<ACC>()];
+    int64_t first = 0; /* tile of the group */
+
+    lookback_begin(&base, args.init);
+    for (struct bulk_place at = {0, 0};; bulk_step(&at, slot_count)) {
+        bulk_wait(&ring->full[at.slot], at.phase);
+
+        const int64_t tile = ring->tiles[at.slot];
+        const unsigned tag = ring->tags[at.slot];
+
+        if (tile < 0)
+            return;
+        lookback_fetch<ACC>(args.sums, first, bulk_group_count(tile, first), words);
+        while (tile - first >= LOOKBACK_GROUP) {
+            const int64_t after = first + LOOKBACK_GROUP;
+
+            lookback_fetch<ACC>(args.sums, after, bulk_group_count(tile, after), next);
+            lookback_take<OP>(&base, lookback_group<ACC, OP>(args.sums, first, LOOKBACK_GROUP, tag,
+                                                             args.identity, words));
+            memcpy(words, next, sizeof(words));
+            first = after;
+        }
+
+        const ACC sum = lookback_group<ACC, OP>(args.sums, first, bulk_group_count(tile, first),
+                                                tag, args.identity, words);
+
+        if (threadIdx.x % 32 == 0) {
+            ring->before[at.slot] = scan_join<OP>(lookback_value<ACC>(base), sum);
+            bulk_arrive(&ring->placed[at.slot]);
+        }
+        __syncwarp();
+    }
+}
+
+/* --- scanning ----------------------------------------------------------------------------------------- */
+
+template <typename IN, typename ACC, int OP, bool EDGE>
+static __device__ __forceinline__ void
+bulk_scan_chunk(const struct lookback_args<IN, ACC> &args, struct bulk_ring<ACC> *ring,
+                struct bulk_place at, int64_t tile, const unsigned char *slots)
+{
+    constexpr int rows = BULK_ROWS(IN, ACC);
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int64_t first = bulk_first<IN, ACC>(tile, warp);
+    union lookback_vector<IN> x[rows];
+    ACC before[rows];
+
+    bulk_read(slots + at.slot * BULK_TILE(IN, ACC) + warp * BULK_CHUNK(IN, ACC), x);
+    lookback_rows<IN, ACC, OP, rows, EDGE>(args, first, x, before);
+    bulk_wait(&ring->summed[at.slot], at.phase);
+
+    const ACC left = scan_warp_total<OP>(lane < warp ? ring->sums[at.slot][lane] : args.identity);
+
+    bulk_wait(&ring->placed[at.slot], at.phase);
+
+    const ACC base = scan_join<OP>(ring->before[at.slot], left);
+
+    __syncwarp();
+    if (lane == 0)
+        bulk_arrive(&ring->empty[at.slot]);
+#pragma unroll
+    for (int j = 0; j < rows; j++)
+        lookback_write<IN, ACC, OP, EDGE>(args, lookback_row<IN>(first, j), x[j],
+                                          scan_join<OP>(base, before[j]));
+}
+
+template <typename IN, typename ACC, int OP>
+static __device__ __forceinline__ void bulk_scan_role(const struct lookback_args<IN, ACC> &args,
+                                                      struct bulk_ring<ACC> *ring,
+                                                      const unsigned char *slots, int slot_count)
+{
+    for (struct bulk_place at = {0, 0};; bulk_step(&at, slot_count)) {
+        bulk_wait(&ring->full[at.slot], at.phase);
+
+        const int64_t tile = ring->tiles[at.slot];
+
+        if (tile < 0)
+            return;
+        if (bulk_is_whole(args, tile))
+            bulk_scan_chunk<IN, ACC, OP, false>(args, ring, at, tile, slots);
+        else
+            bulk_scan_chunk<IN, ACC, OP, true>(args, ring, at, tile, slots);
+    }
+}
+
+template <typename ACC> static __device__ __forceinline__ void bulk_begin(struct bulk_ring<ACC> *r)
+{
+    if (threadIdx.x == 0) {
+        for (int slot = 0; slot < BULK_SLOTS; slot++) {
+            bulk_init(&r->full[slot], 1);
+            bulk_init(&r->summed[slot], BULK_SUM_WARPS);
+            bulk_init(&r->placed[slot], 1);
+            bulk_init(&r->empty[slot], BULK_SCAN_WARPS + 1); /* and the publisher */
+        }
+        bulk_fence();
+    }
+    __syncthreads();
+}
+#endif
+
+template <typename IN, typename ACC, int OP>
+static __global__ void __launch_bounds__(BULK_BLOCK, 1)
+    scan_lookback_bulk_kernel(struct lookback_args<IN, ACC> args, int slot_count)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    extern __shared__ __align__(128) unsigned char bulk_slots[];
+    __shared__ struct bulk_ring<ACC> ring;
+    const int warp = threadIdx.x / 32;
+
+    bulk_begin(&ring);
+    if (warp < BULK_SCAN_WARPS)
+        bulk_scan_role<IN, ACC, OP>(args, &ring, bulk_slots, slot_count);
+    else if (warp < BULK_COPY_WARP)
+        bulk_sum_role<IN, ACC, OP>(args, &ring, bulk_slots, slot_count);
+    else if (warp == BULK_COPY_WARP)
+        bulk_copy_role(args, &ring, bulk_slots, slot_count);
+    else if (warp == BULK_PUBLISH_WARP)
+        bulk_publish_role<IN, ACC, OP>(args, &ring, slot_count);
+    else
+        bulk_look_role<IN, ACC, OP>(args, &ring, slot_count);
+#endif
+}
+
+static int bulk_job_tile(const struct gpurun_ctx *ctx)
+{
+    const struct scan_state *s = scan_state_of(ctx);
+
+    return bulk_tile_bytes(gpurun_dtype_bytes(s->dtype), gpurun_dtype_bytes(s->acc));
+}
+
+static int bulk_slot_count(const struct gpurun_ctx *ctx)
+{
+    const size_t bytes = ctx->device.shared_bytes, tile = bulk_job_tile(ctx);
+    const size_t slots = bytes > BULK_SHARED_STATIC ? (bytes - BULK_SHARED_STATIC) / tile : 0;
+
+    return slots < BULK_SLOTS ? static_cast<int>(slots) : static_cast<int>(BULK_SLOTS);
+}
+
+/* Older virtual code, compiled by the driver for this device, has an empty kernel. */
+static bool bulk_was_compiled()
+{
+    struct cudaFuncAttributes attributes;
+
+    return cudaFuncGetAttributes(&attributes,
+                                 scan_lookback_bulk_kernel<uint32_t, uint32_t, SCAN_SUM>) ==
+               cudaSuccess &&
+           attributes.ptxVersion >= 90;
+}
+
+bool scan_lookback_bulk_fits(struct gpurun_ctx *ctx)
+{
+    const struct scan_state *s = scan_state_of(ctx);
+    const size_t bytes = scan_options_of(ctx)->n * gpurun_dtype_bytes(s->dtype);
+
+    return ctx->device.compute >= 90 && bulk_slot_count(ctx) >= BULK_SLOTS_MIN &&
+           bytes / bulk_job_tile(ctx) >=
+               static_cast<size_t>(BULK_TILES_PER_SM) * ctx->device.sm_count &&
+           bulk_was_compiled();
+}
+
+template <typename IN, typename ACC, int OP>
+static enum gpurun_status bulk_run(struct gpurun_ctx *ctx)
+{
+    const struct lookback_args<IN, ACC> args = lookback_args_of<IN, ACC>(ctx, BULK_TILE(IN, ACC));
+    const int slot_count = bulk_slot_count(ctx), shared_bytes = slot_count * BULK_TILE(IN, ACC);
+
+    static_assert(sizeof(struct bulk_ring<ACC>) <= BULK_SHARED_STATIC, "the ring has room");
+    GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(scan_lookback_bulk_kernel<IN, ACC, OP>,
+                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              shared_bytes));
+    scan_lookback_bulk_kernel<IN, ACC, OP>
+        <<<static_cast<unsigned>(ctx->device.sm_count), BULK_BLOCK, shared_bytes,
+           gpurun_cuda_stream(ctx)>>>(args, slot_count);
+    GPURUN_LAUNCH_TRY(ctx);
+    return GPURUN_OK;
+}
+
+enum gpurun_status scan_launch_lookback_bulk(struct gpurun_ctx *ctx)
+{
+    return SCAN_DISPATCH(ctx, bulk_run, ctx);
+}

@@ -1,0 +1,238 @@
+/*
+ * The loops of the baseline for one kind of element. Included once per kind, without a guard, with
+ *     NAME(x)  x with a suffix of the kind      BITS  uint32_t or uint64_t
+ *     INFINITE  the bits of infinity          REAL  whether keys are floats
+ *     VALUE    type of a value                  HAS_VALUES  whether there are any
+ */
+
+/* sort_key, with neither branches nor a look at what the kind of element makes plain. */
+static inline BITS NAME(key)(BITS bits, struct sort_map map)
+{
+    const BITS sign = (BITS)1 << (8 * sizeof(BITS) - 1), magnitude = bits & ~sign;
+    BITS key = bits ^ (sign | (0 - (bits >> (8 * sizeof(BITS) - 1))));
+
+    if (!REAL)
+        return bits ^ (BITS)map.flip;
+    key = magnitude == 0 ? sign : key;
+    key = magnitude > INFINITE ? ~(BITS)0 : key;
+    return (key ^ (BITS)map.flip) - (BITS)map.less;
+}
+
+static inline BITS NAME(key_at)(struct items from, int64_t i, struct sort_map map)
+{
+    return NAME(key)(((const BITS *)from.keys)[i], map);
+}
+
+static inline void NAME(move)(struct items to, int64_t j, struct items from, int64_t i)
+{
+    ((BITS *)to.keys)[j] = ((const BITS *)from.keys)[i];
+    if (HAS_VALUES)
+        ((VALUE *)to.values)[j] = ((const VALUE *)from.values)[i];
+}
+
+static uint64_t NAME(differing)(struct items from, int64_t begin, int64_t end, struct sort_map map)
+{
+    const BITS first = begin < end ? NAME(key_at)(from, begin, map) : 0;
+    BITS found = 0;
+
+    for (int64_t i = begin; i < end; i++)
+        found |= NAME(key_at)(from, i, map) ^ first;
+    return found;
+}
+
+static void NAME(count)(struct items from, int64_t begin, int64_t end, struct sort_map map,
+                        struct window w, int64_t *at)
+{
+    const BITS mask = ((BITS)1 << w.bits) - 1;
+
+    for (int64_t i = begin; i < end; i++)
+        at[NAME(key_at)(from, i, map) >> w.shift & mask]++;
+}
+
+static void NAME(scatter)(struct items from, struct items to, int64_t begin, int64_t end,
+                          struct sort_map map, struct window w, int64_t *at)
+{
+    const BITS mask = ((BITS)1 << w.bits) - 1;
+
+    for (int64_t i = begin; i < end; i++)
+        NAME(move)(to, at[NAME(key_at)(from, i, map) >> w.shift & mask]++, from, i);
+}
+
+/* As scatter, for keys without values that are far apart: a line of each value is collected first, and goes to
+ * memory whole, past the cache. Elements at the ends of a line that are not ours to write are left alone. */
+static void NAME(stream)(struct items from, struct items to, int64_t begin, int64_t end,
+                         struct sort_map map, struct window w, int64_t *at, struct line *lines)
+{
+    enum { LINE = sizeof(struct line) / sizeof(BITS) };
+    const BITS mask = ((BITS)1 << w.bits) - 1;
+    const int64_t skew = (int64_t)((uintptr_t)to.keys / sizeof(BITS) % LINE);
+    BITS *keys = to.keys;
+    const size_t values = (size_t)1 << w.bits;
+    int64_t first[CPU_TOPS];
+
+    memcpy(first, at, values * sizeof(*at));
+    for (int64_t i = begin; i < end; i++) {
+        const BITS bits = ((const BITS *)from.keys)[i];
+        const size_t value = (size_t)(NAME(key)(bits, map) >> w.shift & mask);
+        const int64_t j = at[value]++, place = (j + skew) % LINE;
+        BITS *line = (BITS *)(void *)&lines[value];
+
+        line[place] = bits;
+        if (place < LINE - 1)
+            continue;
+        if (j - place >= first[value])
+            line_store(keys + j - place, &lines[value]);
+        else
+            memcpy(keys + first[value], line + place - (j - first[value]),
+                   (size_t)(j - first[value] + 1) * sizeof(BITS));
+    }
+    for (size_t value = 0; value < values; value++) {
+        const int64_t rest = (at[value] + skew) % LINE, ours = at[value] - first[value];
+        const int64_t count = rest < ours ? rest : ours;
+
+        memcpy(keys + at[value] - count, (BITS *)(void *)&lines[value] + rest - count,
+               (size_t)count * sizeof(BITS));
+    }
+    line_fence();
+}
+
+static void NAME(insert)(struct items from, struct items to, int64_t begin, int64_t end,
+                         struct sort_map map)
+{
+    BITS *keys = to.keys;
+    VALUE *values = to.values;
+
+    for (int64_t i = begin; i < end; i++) {
+        const BITS bits = ((const BITS *)from.keys)[i], x = NAME(key)(bits, map);
+        const VALUE value = HAS_VALUES ? ((const VALUE *)from.values)[i] : 0;
+        int64_t j = i;
+
+        for (; j > begin && NAME(key)(keys[j - 1], map) > x; j--)
+            NAME(move)(to, j, to, j - 1);
+        keys[j] = bits;
+        if (HAS_VALUES)
+            values[j] = value;
+    }
+}
+
+static void NAME(copy)(struct items from, struct items to, int64_t elems)
+{
+    if (from.keys == to.keys)
+        return;
+    memcpy(to.keys, from.keys, (size_t)elems * sizeof(BITS));
+    if (HAS_VALUES)
+        memcpy(to.values, from.values, (size_t)elems * sizeof(VALUE));
+}
+
+static inline struct items NAME(at)(struct items items, int64_t i)
+{
+    items.keys = (BITS *)items.keys + i;
+    if (HAS_VALUES)
+        items.values = (VALUE *)items.values + i;
+    return items;
+}
+
+static void NAME(sort)(struct items from, struct items to, struct items other,
+                       const struct room *room, int64_t elems, struct sort_map map);
+
+/* A stretch in order by its bits from `low` up: sorts each run that these bits leave open. */
+static void NAME(settle)(struct items to, const struct room *room, int64_t elems,
+                         struct sort_map map, int low)
+{
+    for (int64_t i = 0; i < elems;) {
+        const BITS high = NAME(key_at)(to, i, map) >> low;
+        int64_t stop = i + 1;
+
+        while (stop < elems && NAME(key_at)(to, stop, map) >> low == high)
+            stop++;
+        if (stop - i > CPU_FEW)
+            NAME(sort)(NAME(at)(to, i), NAME(at)(to, i), room->cache, room, stop - i, map);
+        else if (stop - i > 1)
+            NAME(insert)(to, to, i, stop, map);
+        i = stop;
+    }
+}
+
+/* What the cache holds: two digits of the window below bit `high`, the lower first, then what they leave open. */
+static void NAME(sort_cached)(struct items from, struct items to, const struct room *room,
+                              int64_t elems, struct sort_map map, int high)
+{
+    const int bits = high < 2 * CPU_DIGIT_BITS ? high : 2 * CPU_DIGIT_BITS;
+    const struct window w0 = {high - bits, bits / 2},
+                        w1 = {high - bits + bits / 2, bits - bits / 2};
+    int64_t at0[CPU_DIGITS] = {0}, at1[CPU_DIGITS] = {0}, before0 = 0, before1 = 0;
+
+    for (int64_t i = 0; i < elems; i++) {
+        const BITS key = NAME(key_at)(from, i, map);
+        at0[key >> w0.shift & (((BITS)1 << w0.bits) - 1)]++;
+        at1[key >> w1.shift & (((BITS)1 << w1.bits) - 1)]++;
+    }
+    for (int value = 0; value < CPU_DIGITS; value++) {
+        const int64_t count0 = at0[value], count1 = at1[value];
+        at0[value] = before0;
+        at1[value] = before1;
+        before0 += count0;
+        before1 += count1;
+    }
+    NAME(scatter)(from, room->cache, 0, elems, map, w0, at0);
+    NAME(scatter)(room->cache, to, 0, elems, map, w1, at1);
+    if (bits < high)
+        NAME(settle)(to, room, elems, map, high - bits);
+}
+
+/* What it does not: the digit below bit `high` first, then each of its values by itself. */
+static void NAME(sort_split)(struct items from, struct items to, struct items other,
+                             const struct room *room, int64_t elems, struct sort_map map, int high)
+{
+    const int bits = high < CPU_SPLIT_BITS ? high : CPU_SPLIT_BITS;
+    const struct window w = {high - bits, bits};
+    const struct items next = from.keys == to.keys ? other : to;
+    int64_t at[1 << CPU_SPLIT_BITS] = {0}, before = 0, begin = 0;
+
+    NAME(count)(from, 0, elems, map, w, at);
+    for (int value = 0; value < 1 << bits; value++) {
+        const int64_t count = at[value];
+        at[value] = before;
+        before += count;
+    }
+    if (HAS_VALUES)
+        NAME(scatter)(from, next, 0, elems, map, w, at);
+    else
+        NAME(stream)(from, next, 0, elems, map, w, at, room->lines);
+    for (int value = 0; value < 1 << bits; value++) {
+        NAME(sort)
+        (NAME(at)(next, begin), NAME(at)(to, begin), NAME(at)(other, begin), room,
+         at[value] - begin, map);
+        begin = at[value];
+    }
+}
+
+static void NAME(sort)(struct items from, struct items to, struct items other,
+                       const struct room *room, int64_t elems, struct sort_map map)
+{
+    uint64_t differing;
+    int high;
+
+    if (elems <= CPU_FEW) {
+        NAME(insert)(from, to, 0, elems, map);
+        return;
+    }
+    differing = NAME(differing)(from, 0, elems, map);
+    high = differing == 0 ? 0 : 64 - __builtin_clzll(differing);
+    if (high == 0)
+        NAME(copy)(from, to, elems);
+    else if (elems <= CPU_CACHED)
+        NAME(sort_cached)(from, to, room, elems, map, high);
+    else
+        NAME(sort_split)(from, to, other, room, elems, map, high);
+}
+
+static const struct kind NAME(kind) = {NAME(differing), NAME(count), NAME(scatter),
+                                       NAME(stream),    NAME(sort),  NAME(at)};
+
+#undef NAME
+#undef BITS
+#undef INFINITE
+#undef REAL
+#undef VALUE
+#undef HAS_VALUES
