@@ -1,15 +1,15 @@
 /*
  * reduce, variant "vector": deep 16-byte loads, one launch.
  *
- * Mapping  a block of 512 threads per 64 KiB; the last block to finish joins the blocks' results in order.
- * Memory   reads each element once: twice four 16-byte loads per thread, coalesced; up to four blocks per
+ * Mapping  a block of 512 threads per 128 KiB; the last block to finish joins the blocks' results in order.
+ * Memory   reads each element once: four times four 16-byte loads per thread, coalesced; up to four blocks per
  *          multiprocessor, so that others load while one waits for its ticket.
  * Bound    memory; at small n the launch, one fence and one atomic.
  * Limits   float into double converts each element: slow where a device has few double units.
  */
 #include "reduce_finish.cuh"
 
-enum { VECTOR_BLOCK = 512, VECTOR_LOADS = 4, VECTOR_BATCHES = 2, VECTOR_BYTES = 16 };
+enum { VECTOR_BLOCK = 512, VECTOR_LOADS = 4, VECTOR_BATCHES = 4, VECTOR_BYTES = 16 };
 
 template <typename IN> struct __align__(16) vector_pack
 {
