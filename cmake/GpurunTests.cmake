@@ -30,6 +30,7 @@ endfunction()
 function(gpurun_add_test_program name)
     add_executable(${name} ${ARGN})
     target_compile_definitions(${name} PRIVATE TEST_DATA="${GPURUN_TEST_DATA}")
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fakes)
     target_link_libraries(${name} PRIVATE gpurun_check gpurun_flags)
     set_target_properties(${name} PROPERTIES
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)

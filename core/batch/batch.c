@@ -23,13 +23,6 @@ static void on_interrupt(int signal_number)
 
 /* --- talking to a worker --- */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 /* Starts the worker if there is none, sends the command. */
 static bool command_worker(struct worker *w, const struct plan *plan, json_t *command)
 {
@@ -232,7 +225,7 @@ static void append_record(struct batch *b, const json_t *record)
 
 static void count_record(struct batch *b, const json_t *record)
 {
-    const char *status = text_of(record, "status");
+    const char *status = json_text_at(record, "status");
 
     if (strcmp(status, "passed") == 0)
         b->passed++;
@@ -305,11 +298,11 @@ static void set(json_t **slot, json_t *value)
 static bool take_message(struct batch *b, struct attempt *a, const json_t *message,
                          enum runner_end *end)
 {
-    const char *type = text_of(message, "type");
+    const char *type = json_text_at(message, "type");
 
     if (strcmp(type, "phase") == 0) {
         set(&a->current, json_object_get(message, "case"));
-        snprintf(a->phase, sizeof a->phase, "%s", text_of(message, "phase"));
+        snprintf(a->phase, sizeof a->phase, "%s", json_text_at(message, "phase"));
         if (!b->options->json)
             table_progress(b->plan->jobs[a->index].name, json_string_value(a->current), a->phase);
     } else if (strcmp(type, "job") == 0) {
@@ -323,7 +316,7 @@ static bool take_message(struct batch *b, struct attempt *a, const json_t *messa
         *end = (enum runner_end)json_integer_value(json_object_get(message, "end"));
         if (json_object_get(message, "load_error") != NULL) {
             b->any_no_load = true;
-            end_rest(b, a, CASE_ERROR, text_of(message, "load_error"));
+            end_rest(b, a, CASE_ERROR, json_text_at(message, "load_error"));
         }
         return true;
     }

@@ -14,7 +14,7 @@
 
 #define FIELD(name) offsetof(struct core_options, name)
 
-static const char *const memory_choices[] = {"explicit", "pinned", "zerocopy", "managed", NULL};
+const char *const memory_names[] = {"explicit", "pinned", "zerocopy", "managed", NULL};
 static const char *const verify_choices[] = {"auto", "full", "certify", "off", NULL};
 
 static const struct gpurun_option core_rows[] = {
@@ -37,7 +37,7 @@ static const struct gpurun_option core_rows[] = {
      .type = GPURUN_OPTION_CHOICE,
      .offset = FIELD(memory),
      .def = "auto",
-     .choices = memory_choices,
+     .choices = memory_names,
      .flags = GPURUN_OPTION_AUTO,
      .help = "how bytes travel; auto is the plugin's default"},
     {.name = "prefetch",

@@ -31,6 +31,9 @@ enum { VERIFY_AUTO, VERIFY_FULL, VERIFY_CERTIFY, VERIFY_OFF };
 
 extern const struct option_table core_options_table;
 
+/* By enum gpurun_memory; ends with NULL. */
+extern const char *const memory_names[];
+
 /* One key of a job, with where its text came from. */
 struct setting {
     const char *key, *text;

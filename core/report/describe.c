@@ -54,14 +54,13 @@ static json_t *variants_json(struct run *run, bool ready)
 
 static json_t *memory_json(const struct gpurun_plugin *p)
 {
-    static const char *const names[] = {"explicit", "pinned", "zerocopy", "managed"};
     json_t *list = json_array();
 
     for (int i = 0; i < GPURUN_MEMORY_COUNT; i++)
         if (p->memory & GPURUN_MEMORY_BIT(i))
-            json_array_append_new(list, json_string(names[i]));
-    return json_pack("{sossss}", "strategies", list, "default", names[p->memory_default], "why",
-                     p->memory_why);
+            json_array_append_new(list, json_string(memory_names[i]));
+    return json_pack("{sossss}", "strategies", list, "default", memory_names[p->memory_default],
+                     "why", p->memory_why);
 }
 
 json_t *describe_plugin(const struct plugin *plugin)
@@ -117,20 +116,13 @@ json_t *describe_devices(void)
 
 /* --- printing, in the parent --- */
 
-static const char *text_at(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 static void print_option(const json_t *o)
 {
-    printf("  %-10s %-13s default %-9s", text_at(o, "name"), text_at(o, "type"),
-           text_at(o, "default")[0] ? text_at(o, "default") : "none");
-    printf("%s%s%s%s\n", text_at(o, "range")[0] ? " " : "", text_at(o, "range"),
-           text_at(o, "unit")[0] ? " " : "", text_at(o, "unit"));
-    printf("  %-10s %s\n", "", text_at(o, "help"));
+    printf("  %-10s %-13s default %-9s", json_text_at(o, "name"), json_text_at(o, "type"),
+           json_text_at(o, "default")[0] ? json_text_at(o, "default") : "none");
+    printf("%s%s%s%s\n", json_text_at(o, "range")[0] ? " " : "", json_text_at(o, "range"),
+           json_text_at(o, "unit")[0] ? " " : "", json_text_at(o, "unit"));
+    printf("  %-10s %s\n", "", json_text_at(o, "help"));
 }
 
 void print_plugin(const json_t *d)
@@ -139,23 +131,25 @@ void print_plugin(const json_t *d)
     size_t i;
     json_t *item;
 
-    printf("%s: %s\n%s\n\nOptions\n", text_at(d, "name"), text_at(d, "summary"),
-           text_at(d, "path"));
+    printf("%s: %s\n%s\n\nOptions\n", json_text_at(d, "name"), json_text_at(d, "summary"),
+           json_text_at(d, "path"));
     json_array_foreach(json_object_get(d, "options"), i, item) print_option(item);
-    printf("\nVariants%s%s\n", text_at(d, "device")[0] ? " on " : "", text_at(d, "device"));
+    printf("\nVariants%s%s\n", json_text_at(d, "device")[0] ? " on " : "",
+           json_text_at(d, "device"));
     if (json_array_size(json_object_get(d, "variants")) == 0)
         printf("  none: built without CUDA; the CPU baseline runs everywhere\n");
     json_array_foreach(json_object_get(d, "variants"), i, item)
     {
-        printf("  %-10s %s%s\n", text_at(item, "name"), text_at(item, "idea"),
+        printf("  %-10s %s%s\n", json_text_at(item, "name"), json_text_at(item, "idea"),
                json_is_true(json_object_get(item, "peer")) ? " (peer)" : "");
-        printf("  %-10s %s%s\n", "", text_at(item, "cannot")[0] ? "cannot run here: " : "runs here",
-               text_at(item, "cannot"));
+        printf("  %-10s %s%s\n", "",
+               json_text_at(item, "cannot")[0] ? "cannot run here: " : "runs here",
+               json_text_at(item, "cannot"));
     }
     printf("\nMemory strategies\n ");
     json_array_foreach(json_object_get(memory, "strategies"), i, item)
         printf(" %s", json_string_value(item));
-    printf("\n  default %s: %s\n", text_at(memory, "default"), text_at(memory, "why"));
+    printf("\n  default %s: %s\n", json_text_at(memory, "default"), json_text_at(memory, "why"));
 }
 
 void print_plugin_line(const char *name, const json_t *d)
@@ -163,9 +157,9 @@ void print_plugin_line(const char *name, const json_t *d)
     size_t i;
     json_t *item;
 
-    printf("%-12s %s; variants:", name, text_at(d, "summary"));
+    printf("%-12s %s; variants:", name, json_text_at(d, "summary"));
     json_array_foreach(json_object_get(d, "variants"), i, item)
-        printf(" %s", text_at(item, "name"));
+        printf(" %s", json_text_at(item, "name"));
     printf("%s cpu\n", json_array_size(json_object_get(d, "variants")) ? "," : "");
 }
 
@@ -202,11 +196,11 @@ void print_devices(const json_t *devices)
         format_bytes(json_number_value(json_object_get(d, "l2")), l2, sizeof l2);
         format_bytes(json_number_value(json_object_get(d, "shared")), shared, sizeof shared);
         printf("%zu  %s  compute %lld.%lld  %lld multiprocessors  memory %s  L2 %s  shared %s\n", i,
-               text_at(d, "name"), compute / 10, compute % 10,
+               json_text_at(d, "name"), compute / 10, compute % 10,
                (long long)json_integer_value(json_object_get(d, "sm_count")), bytes, l2, shared);
-        printf("   %s  driver CUDA %lld.%lld  runtime %lld.%lld\n", text_at(d, "uuid"),
+        printf("   %s  driver CUDA %lld.%lld  runtime %lld.%lld\n", json_text_at(d, "uuid"),
                driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     }
     if (json_array_size(json_object_get(devices, "devices")) == 0)
-        printf("no device: %s\n", text_at(devices, "why"));
+        printf("no device: %s\n", json_text_at(devices, "why"));
 }

@@ -1,6 +1,7 @@
 #include "report/table.h"
 
 #include "plan/job.h"
+#include "run/record.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,13 +71,6 @@ void format_json(const json_t *value, char *text, size_t size)
     }
 }
 
-static const char *text_at(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 static double number_at(const json_t *object, const char *key, const char *inner)
 {
     return json_number_value(json_object_get(json_object_get(object, key), inner));
@@ -121,14 +115,14 @@ static void print_inputs(const json_t *heading)
         char bytes[32], count[32];
 
         format_bytes(json_number_value(json_object_get(input, "bytes")), bytes, sizeof bytes);
-        printf("  input     %s: ", text_at(input, "tensor"));
+        printf("  input     %s: ", json_text_at(input, "tensor"));
         json_array_foreach(json_object_get(input, "shape"), k, dim)
         {
             format_count(json_integer_value(dim), count, sizeof count);
             printf("%s%s", k ? " x " : "", count);
         }
-        printf(" %s (%s), %s", text_at(input, "dtype"), bytes, text_at(input, "source"));
-        if (strncmp(text_at(input, "source"), "file:", 5) != 0)
+        printf(" %s (%s), %s", json_text_at(input, "dtype"), bytes, json_text_at(input, "source"));
+        if (strncmp(json_text_at(input, "source"), "file:", 5) != 0)
             printf(", seed %lld", (long long)json_integer_value(json_object_get(options, "seed")));
         printf("\n");
     }
@@ -142,13 +136,13 @@ static void print_machine(const json_t *heading)
     if (json_object_get(e, "device_name") != NULL) {
         format_bytes(json_number_value(json_object_get(e, "device_bytes")), bytes, sizeof bytes);
         printf("  GPU       %s (%s), %lld multiprocessors, %s; memory %s\n",
-               text_at(e, "device_name"), text_at(heading, "device"),
+               json_text_at(e, "device_name"), json_text_at(heading, "device"),
                (long long)json_integer_value(json_object_get(e, "sm_count")), bytes,
-               text_at(heading, "memory"));
+               json_text_at(heading, "memory"));
     } else {
-        printf("  GPU       none used: %s\n", text_at(heading, "no_gpu"));
+        printf("  GPU       none used: %s\n", json_text_at(heading, "no_gpu"));
     }
-    printf("  CPU       %s, %lld of %lld threads\n", text_at(e, "cpu"),
+    printf("  CPU       %s, %lld of %lld threads\n", json_text_at(e, "cpu"),
            (long long)json_integer_value(json_object_get(e, "threads")),
            (long long)json_integer_value(json_object_get(e, "cpus")));
 }
@@ -198,10 +192,10 @@ static void add_header(struct table *t, const json_t *rows, struct unit unit)
     snprintf(t->cells[0][6], CELL, "%% of limit");
     snprintf(t->cells[0][7], CELL, "end to end %s", unit.name);
     t->columns = 8;
-    json_array_foreach(rows, i, row) if ((strcmp(text_at(row, "variant"), "cpu") == 0 ||
+    json_array_foreach(rows, i, row) if ((strcmp(json_text_at(row, "variant"), "cpu") == 0 ||
                                           json_is_true(json_object_get(row, "peer"))) &&
                                          json_array_size(rows) > 1 && t->columns < COLUMNS)
-        snprintf(t->cells[0][t->columns++], CELL, "vs %.30s", text_at(row, "variant"));
+        snprintf(t->cells[0][t->columns++], CELL, "vs %.30s", json_text_at(row, "variant"));
     t->rows = 1;
 }
 
@@ -222,17 +216,17 @@ static void add_row(struct table *t, const json_t *row, struct unit unit)
     const double low = json_number_value(json_array_get(interval, 0));
     const double high = json_number_value(json_array_get(interval, 1));
 
-    snprintf(cells[0], CELL, "%s", text_at(row, "variant"));
-    snprintf(cells[1], CELL, "%s", text_at(row, "status"));
+    snprintf(cells[0], CELL, "%s", json_text_at(row, "variant"));
+    snprintf(cells[1], CELL, "%s", json_text_at(row, "status"));
     for (char *c = cells[1]; *c; c++)
-        if (strcmp(text_at(row, "status"), "unsupported") != 0 && *c >= 'a' && *c <= 'z')
+        if (strcmp(json_text_at(row, "status"), "unsupported") != 0 && *c >= 'a' && *c <= 'z')
             *c = (char)(*c - 'a' + 'A');
     if (json_integer_value(json_object_get(proof, "checked")) > 0)
-        snprintf(cells[2], CELL, "%.10s, %lld%s", text_at(proof, "mode"),
+        snprintf(cells[2], CELL, "%.10s, %lld%s", json_text_at(proof, "mode"),
                  (long long)json_integer_value(json_object_get(proof, "checked")),
                  json_array_size(json_object_get(proof, "relaxed")) ? ", relaxed" : "");
     else
-        snprintf(cells[2], CELL, "%.10s", proof ? text_at(proof, "mode") : "-");
+        snprintf(cells[2], CELL, "%.10s", proof ? json_text_at(proof, "mode") : "-");
     set_number(cells[3], median * unit.per_ms);
     if (median > 0)
         snprintf(cells[4], CELL, "%.2g", 100 * fmax(high - median, median - low) / median);
@@ -293,9 +287,9 @@ static void print_reasons(const json_t *rows)
 
     json_array_foreach(rows, i, row)
     {
-        if (text_at(row, "reason")[0] == '\0')
+        if (json_text_at(row, "reason")[0] == '\0')
             continue;
-        printf("  %s: %s\n", text_at(row, "variant"), text_at(row, "reason"));
+        printf("  %s: %s\n", json_text_at(row, "variant"), json_text_at(row, "reason"));
         json_array_foreach(json_object_get(json_object_get(row, "proof"), "first_wrong"), k,
                            line) if (k > 0) printf("      %s\n", json_string_value(line));
     }
@@ -335,7 +329,7 @@ static void print_shown(const json_t *rows)
     {
         const json_t *relaxed = json_object_get(json_object_get(row, "proof"), "relaxed");
 
-        if (strcmp(text_at(row, "status"), "passed") != 0 || json_array_size(relaxed) > 0 ||
+        if (strcmp(json_text_at(row, "status"), "passed") != 0 || json_array_size(relaxed) > 0 ||
             json_object_size(json_object_get(row, "shown")) == 0)
             continue;
         printf("\n");
@@ -368,7 +362,7 @@ static json_t *in_case_order(const json_t *heading, const json_t *ended)
     size_t i, k;
 
     json_array_foreach(names, i, name) json_array_foreach(
-        ended, k, row) if (strcmp(text_at(row, "variant"), json_string_value(name)) == 0)
+        ended, k, row) if (strcmp(json_text_at(row, "variant"), json_string_value(name)) == 0)
         json_array_append(rows, row);
     if (json_array_size(rows) != json_array_size(ended)) {
         json_array_clear(rows);

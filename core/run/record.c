@@ -10,8 +10,6 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-static const char *const memory_names[] = {"explicit", "pinned", "zerocopy", "managed"};
-
 /* Length of the UTF-8 sequence at `s`, 0 when it is none that JSON may hold. */
 static size_t utf8_length(const unsigned char *s)
 {
@@ -53,6 +51,13 @@ json_t *json_text(const char *text)
     json = json_string(clean);
     free(clean);
     return json;
+}
+
+const char *json_text_at(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
 }
 
 json_t *json_number(double value)
@@ -322,7 +327,7 @@ json_t *record_case(const struct run *run, const struct run_case *c, const json_
     if (c->shown != NULL)
         json_object_set(record, "shown", c->shown);
     json_object_set_new(record, "rounds", json_integer(run->rounds));
-    json_object_set_new(record, "round_id", hash_text(run->round_seed));
+    json_object_set_new(record, "round_id", hash_text((uint64_t)run->core.seed));
     json_object_set_new(record, "cache", json_string("hot"));
     json_object_set_new(record, "launch", json_string("stream"));
     add_identity(record, run);

@@ -24,6 +24,9 @@ json_t *record_lost(const struct job *job, const char *name, enum case_status st
 /* Text as JSON: bytes that are not UTF-8 become U+FFFD, so that it is always valid. */
 json_t *json_text(const char *text);
 
+/* The text at `key`; "" where there is none. It belongs to the object. */
+const char *json_text_at(const json_t *object, const char *key);
+
 /* A number as JSON; null where JSON has none (NaN, infinities). */
 json_t *json_number(double value);
 

@@ -73,7 +73,6 @@ struct run {
     void *ceiling; /* device memory for the copy and read ceilings */
     size_t ceiling_bytes;
     struct samples read_ms, copy_ms;
-    uint64_t round_seed;
     int rounds;
     char started[32]; /* UTC, ISO 8601 */
 };

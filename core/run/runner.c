@@ -112,7 +112,9 @@ static void list_cases(struct run *run, const json_t *skip)
 
 /* --- the device --- */
 
-int runner_choose_device(const struct job *job, bool *demanded, struct why *why)
+/* Which device the job asks for: its index, or -1 for the CPU with the reason in *why; *demanded is set
+ * when there had to be one. */
+static int choose_device(const struct job *job, bool *demanded, struct why *why)
 {
     const char *text = job->core.device;
     struct why unused;
@@ -138,7 +140,7 @@ static enum gpurun_status open_device(struct runner *r, struct why *why)
 {
     struct run *run = &r->run;
     bool demanded;
-    const int index = runner_choose_device(run->job, &demanded, why);
+    const int index = choose_device(run->job, &demanded, why);
 
     if (index < 0 && demanded) {
         say(r, json_pack("{ss}", "type", "no-device"));
@@ -315,7 +317,6 @@ enum runner_end runner_run(const struct job *job, const struct plugin *plugin, c
     r->listener = listener;
     r->skip = skip;
     status = run_prepare(&r->run, job, plugin, &faults);
-    r->run.round_seed = (uint64_t)job->core.seed;
     strftime(r->run.started, sizeof r->run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     if (status != GPURUN_OK)
         run_fail(&r->run, status, "%s", faults.texts[0]);

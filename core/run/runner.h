@@ -32,8 +32,4 @@ enum runner_end runner_run(const struct job *job, const struct plugin *plugin, c
 json_t *runner_check(const struct job *job, const struct plugin *plugin, bool options,
                      struct faults *faults);
 
-/* Which device the job asks for: its index, or -1 for the CPU with the reason in *why; *demanded is set
- * when there had to be one. */
-int runner_choose_device(const struct job *job, bool *demanded, struct why *why);
-
 #endif

@@ -36,7 +36,6 @@ static const char *const generators[] = {
     "uniform", "ascending", "descending", "constant value=3", "few-distinct count=3",
     "special", "normal",    "zipf"};
 static const int64_t modes[] = {VERIFY_FULL, VERIFY_CERTIFY};
-static const char *const memory_names[] = {"explicit", "pinned", "zerocopy", "managed"};
 
 static const char *so_path;
 static char plugin_name[NAME_MAX + 1];

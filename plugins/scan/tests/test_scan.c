@@ -6,8 +6,6 @@
 #include <check.h>
 #include <float.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +23,8 @@ struct job {
     double error, bound; /* what verify said */
     char message[512];   /* of the last failure or wrong element */
 };
+
+#include "plugin_core.h"
 
 static struct gpurun_tensor *fake_tensor(struct gpurun_ctx *ctx, const char *name,
                                          enum gpurun_role role, enum gpurun_dtype dtype, int rank,
@@ -50,30 +50,6 @@ static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *n
     if (job->file.rank > 0)
         *shape = job->file;
     return GPURUN_OK;
-}
-
-static enum gpurun_status fake_fail(struct gpurun_ctx *ctx, enum gpurun_status status,
-                                    const char *key, const char *format, ...)
-{
-    struct job *job = (struct job *)ctx;
-    const int used = snprintf(job->message, sizeof(job->message), "%s: ", key ? key : "-");
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(job->message + used, sizeof(job->message) - (size_t)used, format, args);
-    va_end(args);
-    return status;
-}
-
-static void fake_wrong(struct gpurun_ctx *ctx, struct gpurun_proof *proof, const char *format, ...)
-{
-    struct job *job = (struct job *)ctx;
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(job->message, sizeof(job->message), format, args);
-    va_end(args);
-    proof->wrong++;
 }
 
 static const struct gpurun_core fake_core = {sizeof(struct gpurun_core), fake_tensor,
