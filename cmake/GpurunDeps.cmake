@@ -24,12 +24,15 @@ endfunction()
 
 gpurun_find_module(gpurun_inih inih)
 gpurun_find_module(gpurun_jansson jansson)
+gpurun_find_module(gpurun_png libpng)
+gpurun_find_module(gpurun_jpeg libjpeg)
 pkg_check_modules(gpurun_xxhash REQUIRED libxxhash) # its header alone is used
 
 add_library(gpurun_deps INTERFACE)
 target_compile_definitions(gpurun_deps INTERFACE XXH_INLINE_ALL=)
 target_include_directories(gpurun_deps SYSTEM INTERFACE ${gpurun_xxhash_INCLUDE_DIRS})
-target_link_libraries(gpurun_deps INTERFACE gpurun_inih gpurun_jansson OpenMP::OpenMP_C
+target_link_libraries(gpurun_deps INTERFACE gpurun_inih gpurun_jansson gpurun_png gpurun_jpeg
+                      OpenMP::OpenMP_C
                       Threads::Threads ${CMAKE_DL_LIBS} m)
 
 if(GPURUN_TESTS)

@@ -6,7 +6,8 @@ set(gpurun_test_environment
     GPURUN=${PROJECT_BINARY_DIR}/gpurun
     GPURUN_SOURCE=${PROJECT_SOURCE_DIR}
     GPURUN_BUILD=${PROJECT_BINARY_DIR}
-    UBSAN_OPTIONS=print_stacktrace=1)
+    UBSAN_OPTIONS=print_stacktrace=1
+    OMP_WAIT_POLICY=passive) # tests run side by side: a thread that waits must not spin
 set(gpurun_asan_options allocator_may_return_null=1)
 # A plugin that crashes must die of its signal under a sanitizer too.
 set(gpurun_asan_options_fault

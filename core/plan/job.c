@@ -121,6 +121,14 @@ static const struct gpurun_option core_rows[] = {
      .offset = FIELD(show),
      .def = "0",
      .help = "print so many first elements of every output, or the one at i,j"},
+    {.name = "picture_limit",
+     .type = GPURUN_OPTION_INT,
+     .offset = FIELD(picture_limit),
+     .def = "1Gi",
+     .min = 1,
+     .max = 9.2e18,
+     .unit = "bytes",
+     .help = "refuse pictures that would be larger once decoded"},
 };
 
 const struct option_table core_options_table = {

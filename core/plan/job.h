@@ -25,6 +25,7 @@ struct core_options {
     int64_t cpu;                        /* 0 or 1 */
     int64_t threads;                    /* or GPURUN_AUTO */
     const char *show;
+    int64_t picture_limit; /* bytes */
 };
 
 enum { VERIFY_AUTO, VERIFY_FULL, VERIFY_CERTIFY, VERIFY_OFF };

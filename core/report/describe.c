@@ -118,11 +118,11 @@ json_t *describe_devices(void)
 
 static void print_option(const json_t *o)
 {
-    printf("  %-10s %-13s default %-9s", json_text_at(o, "name"), json_text_at(o, "type"),
+    printf("  %-13s %-13s default %-9s", json_text_at(o, "name"), json_text_at(o, "type"),
            json_text_at(o, "default")[0] ? json_text_at(o, "default") : "none");
     printf("%s%s%s%s\n", json_text_at(o, "range")[0] ? " " : "", json_text_at(o, "range"),
            json_text_at(o, "unit")[0] ? " " : "", json_text_at(o, "unit"));
-    printf("  %-10s %s\n", "", json_text_at(o, "help"));
+    printf("  %-13s %s\n", "", json_text_at(o, "help"));
 }
 
 void print_plugin(const json_t *d)
@@ -140,9 +140,9 @@ void print_plugin(const json_t *d)
         printf("  none: built without CUDA; the CPU baseline runs everywhere\n");
     json_array_foreach(json_object_get(d, "variants"), i, item)
     {
-        printf("  %-10s %s%s\n", json_text_at(item, "name"), json_text_at(item, "idea"),
+        printf("  %-13s %s%s\n", json_text_at(item, "name"), json_text_at(item, "idea"),
                json_is_true(json_object_get(item, "peer")) ? " (peer)" : "");
-        printf("  %-10s %s%s\n", "",
+        printf("  %-13s %s%s\n", "",
                json_text_at(item, "cannot")[0] ? "cannot run here: " : "runs here",
                json_text_at(item, "cannot"));
     }
@@ -172,11 +172,14 @@ void print_core(void)
         print_option(o);
         json_decref(o);
     }
-    printf("  %-10s %-13s the first input tensor; input.NAME for another\n", "input", "generator");
-    printf("  %-10s file:PATH (.npy, or raw with dtype), or one of:\n", "");
+    printf("  %-13s %-13s the first input tensor; input.NAME for another\n", "input", "generator");
+    printf("  %-13s file:PATH (.npy, .png .jpg .jpeg .pgm .ppm .pbm, or raw with dtype), or one "
+           "of:\n",
+           "");
     for (const struct generator_help *g = generator_helps; g->name != NULL; g++)
-        printf("  %-10s   %-13s %-16s %s\n", "", g->name, g->parameters, g->help);
-    printf("  %-10s %-13s write the first output there (.npy, or raw); output.NAME for another\n",
+        printf("  %-13s   %-13s %-16s %s\n", "", g->name, g->parameters, g->help);
+    printf("  %-13s %-13s write the first output there (.npy, .png .jpg .jpeg .pgm .ppm, or raw); "
+           "output.NAME for another; output.compare for a picture of the first input and output\n",
            "output", "path");
 }
 

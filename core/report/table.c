@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COLUMNS = 12, CELL = 40 };
+enum { COLUMNS = 12, CELL = 64 };
 
 static bool progress_shown;
 
@@ -154,15 +154,18 @@ struct table {
     int rows, columns;
 };
 
-/* Times of a table are in one unit, chosen by its smallest. */
-struct unit {
-    const char *name;
-    double per_ms;
+/* Times of a table are in one unit, chosen by its smallest; rates in one, chosen by its largest. Where
+ * operations are declared they are what counts, else bytes are. */
+struct units {
+    const char *time, *rate;
+    double per_ms, per_rate;
+    const char *rate_key; /* in the record's throughput */
 };
 
-static struct unit choose_unit(const json_t *rows)
+static struct units choose_units(const json_t *rows)
 {
-    double smallest = INFINITY;
+    struct units u = {"ms", "GB/s", 1, 1e-9, "bytes_per_s"};
+    double smallest = INFINITY, operations = 0;
     size_t i;
     json_t *row;
 
@@ -172,13 +175,24 @@ static struct unit choose_unit(const json_t *rows)
 
         if (median > 0 && median < smallest)
             smallest = median;
+        operations = fmax(operations, number_at(row, "throughput", "operations_per_s"));
     }
-    if (smallest < 0.01)
-        return (struct unit){"us", 1e3};
-    return smallest > 1e4 && isfinite(smallest) ? (struct unit){"s", 1e-3} : (struct unit){"ms", 1};
+    if (smallest < 0.01) {
+        u.time = "us";
+        u.per_ms = 1e3;
+    } else if (smallest > 1e4 && isfinite(smallest)) {
+        u.time = "s";
+        u.per_ms = 1e-3;
+    }
+    if (operations > 0) {
+        u.rate = operations < 1e12 ? "GOP/s" : "TOP/s";
+        u.per_rate = operations < 1e12 ? 1e-9 : 1e-12;
+        u.rate_key = "operations_per_s";
+    }
+    return u;
 }
 
-static void add_header(struct table *t, const json_t *rows, struct unit unit)
+static void add_header(struct table *t, const json_t *rows, struct units unit)
 {
     static const char *const fixed[] = {"case", "status", "proof"};
     size_t i;
@@ -186,11 +200,11 @@ static void add_header(struct table *t, const json_t *rows, struct unit unit)
 
     for (i = 0; i < 3; i++)
         snprintf(t->cells[0][i], CELL, "%s", fixed[i]);
-    snprintf(t->cells[0][3], CELL, "median %s", unit.name);
+    snprintf(t->cells[0][3], CELL, "median %s", unit.time);
     snprintf(t->cells[0][4], CELL, "+- %%");
-    snprintf(t->cells[0][5], CELL, "GB/s");
+    snprintf(t->cells[0][5], CELL, "%s", unit.rate);
     snprintf(t->cells[0][6], CELL, "%% of limit");
-    snprintf(t->cells[0][7], CELL, "end to end %s", unit.name);
+    snprintf(t->cells[0][7], CELL, "end to end %s", unit.time);
     t->columns = 8;
     json_array_foreach(rows, i, row) if ((strcmp(json_text_at(row, "variant"), "cpu") == 0 ||
                                           json_is_true(json_object_get(row, "peer"))) &&
@@ -207,10 +221,27 @@ static void set_number(char *cell, double value)
         snprintf(cell, CELL, "-");
 }
 
-static void add_row(struct table *t, const json_t *row, struct unit unit)
+/* What was done, on how many elements, and how near the answer came where that is reported. */
+static void set_proof(char *cell, const json_t *proof)
+{
+    const json_t *worst = json_object_get(proof, "worst_relative");
+    int used;
+
+    if (json_integer_value(json_object_get(proof, "checked")) == 0) {
+        snprintf(cell, CELL, "%.10s", proof ? json_text_at(proof, "mode") : "-");
+        return;
+    }
+    used = snprintf(cell, CELL, "%.10s, %lld%s", json_text_at(proof, "mode"),
+                    (long long)json_integer_value(json_object_get(proof, "checked")),
+                    json_array_size(json_object_get(proof, "relaxed")) ? ", relaxed" : "");
+    if (json_is_number(worst))
+        snprintf(cell + used, CELL - (size_t)used, ", %.2g %.12s", json_number_value(worst),
+                 json_text_at(proof, "relative_to"));
+}
+
+static void add_row(struct table *t, const json_t *row, struct units unit)
 {
     char(*cells)[CELL] = t->cells[t->rows++];
-    const json_t *proof = json_object_get(row, "proof");
     const json_t *interval = json_object_get(json_object_get(row, "time_ms"), "median_ci95");
     const double median = number_at(row, "time_ms", "median");
     const double low = json_number_value(json_array_get(interval, 0));
@@ -221,18 +252,13 @@ static void add_row(struct table *t, const json_t *row, struct unit unit)
     for (char *c = cells[1]; *c; c++)
         if (strcmp(json_text_at(row, "status"), "unsupported") != 0 && *c >= 'a' && *c <= 'z')
             *c = (char)(*c - 'a' + 'A');
-    if (json_integer_value(json_object_get(proof, "checked")) > 0)
-        snprintf(cells[2], CELL, "%.10s, %lld%s", json_text_at(proof, "mode"),
-                 (long long)json_integer_value(json_object_get(proof, "checked")),
-                 json_array_size(json_object_get(proof, "relaxed")) ? ", relaxed" : "");
-    else
-        snprintf(cells[2], CELL, "%.10s", proof ? json_text_at(proof, "mode") : "-");
+    set_proof(cells[2], json_object_get(row, "proof"));
     set_number(cells[3], median * unit.per_ms);
     if (median > 0)
         snprintf(cells[4], CELL, "%.2g", 100 * fmax(high - median, median - low) / median);
     else
         snprintf(cells[4], CELL, "-");
-    set_number(cells[5], number_at(row, "throughput", "bytes_per_s") * 1e-9);
+    set_number(cells[5], number_at(row, "throughput", unit.rate_key) * unit.per_rate);
     set_number(cells[6], number_at(row, "limit", "percent"));
     set_number(cells[7], number_at(row, "end_to_end_ms", "median") * unit.per_ms);
     for (int i = 8; i < t->columns; i++) {
@@ -375,7 +401,7 @@ void table_print(const char *job, const json_t *heading, const json_t *ended)
 {
     struct table *t = calloc(1, sizeof *t);
     json_t *rows = in_case_order(heading, ended);
-    const struct unit unit = choose_unit(rows);
+    const struct units unit = choose_units(rows);
     size_t i;
     json_t *row;
 

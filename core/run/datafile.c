@@ -108,11 +108,98 @@ static enum gpurun_status check_npy(const char *path, int64_t dtype, const struc
     if (held > promised)
         return fail(why, path, "has %lld bytes after the %lld bytes of data that it promises",
                     (long long)(held - promised), (long long)promised);
+    if (file->dtype == GPURUN_BFLOAT16 && dtype != GPURUN_BFLOAT16)
+        return fail(why, path,
+                    "holds raw records of 2 bytes ('V2'): they are taken for bfloat16 where the "
+                    "job says dtype = bfloat16");
     if (dtype != GPURUN_AUTO && dtype != (int64_t)file->dtype)
         return fail(why, path, "holds %s, the job says %s", gpurun_dtype_name(file->dtype),
                     gpurun_dtype_name((enum gpurun_dtype)dtype));
     return GPURUN_OK;
 }
+
+/* --- pictures ---------------------------------------------------------------------------------- */
+
+/* All of a file, for the caller to free. */
+static enum gpurun_status load_whole(const char *path, int fd, off_t size, unsigned char **out,
+                                     struct why *why)
+{
+    enum gpurun_status status;
+
+    *out = malloc((size_t)size + 1);
+    if (*out == NULL)
+        return why_fail(why, GPURUN_NO_MEMORY, "%.600s: no memory for its %lld bytes", path,
+                        (long long)size);
+    status = read_exactly(path, fd, *out, (size_t)size, 0, why);
+    if (status != GPURUN_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+static enum gpurun_status take_picture(const char *path, int64_t dtype, struct datafile *file,
+                                       struct why *why)
+{
+    file->dtype = picture_dtype(&file->picture);
+    file->rank = picture_dims(&file->picture, file->dims);
+    file->elems = 1;
+    for (int i = 0; i < file->rank; i++)
+        file->elems *= file->dims[i];
+    if (dtype == GPURUN_AUTO || dtype == (int64_t)file->dtype)
+        return GPURUN_OK;
+    if (dtype != GPURUN_FLOAT && dtype != GPURUN_DOUBLE)
+        return fail(why, path, "holds %s, the job says %s (a picture becomes %s, float or double)",
+                    gpurun_dtype_name(file->dtype), gpurun_dtype_name((enum gpurun_dtype)dtype),
+                    gpurun_dtype_name(file->dtype));
+    file->dtype = (enum gpurun_dtype)dtype;
+    return GPURUN_OK;
+}
+
+static enum gpurun_status inspect_picture(const char *path, int fd, int64_t dtype,
+                                          struct datafile *file, struct why *why)
+{
+    unsigned char *bytes;
+    struct why inner;
+    enum gpurun_status status;
+
+    GPURUN_TRY(load_whole(path, fd, file->file_size, &bytes, why));
+    status = picture_inspect(file->format, bytes, (size_t)file->file_size, &file->picture, &inner);
+    free(bytes);
+    if (status != GPURUN_OK)
+        return fail(why, path, "%s", inner.text);
+    return take_picture(path, dtype, file, why);
+}
+
+static enum gpurun_status read_picture(const char *path, int fd, const struct datafile *file,
+                                       void *into, struct why *why)
+{
+    unsigned char *bytes;
+    struct why inner;
+    enum gpurun_status status;
+
+    GPURUN_TRY(load_whole(path, fd, file->file_size, &bytes, why));
+    status = picture_read(file->format, bytes, (size_t)file->file_size, &file->picture, file->dtype,
+                          into, &inner);
+    free(bytes);
+    return status == GPURUN_OK ? GPURUN_OK : fail(why, path, "%s", inner.text);
+}
+
+enum gpurun_status datafile_check_limit(const char *path, const struct datafile *file,
+                                        int64_t limit, struct why *why)
+{
+    const int64_t bytes = file->elems * (int64_t)gpurun_dtype_bytes(file->dtype);
+
+    if (file->format == PICTURE_NONE || bytes <= limit)
+        return GPURUN_OK;
+    return fail(why, path,
+                "is a picture of %lld by %lld, which takes %lld bytes, above picture_limit (%lld): "
+                "if it is to be read, write picture_limit = %lld",
+                (long long)file->dims[1], (long long)file->dims[0], (long long)bytes,
+                (long long)limit, (long long)bytes);
+}
+
+/* --- all kinds --------------------------------------------------------------------------------- */
 
 static enum gpurun_status inspect_npy(const char *path, int fd, int64_t dtype,
                                       struct datafile *file, struct why *why)
@@ -144,8 +231,11 @@ enum gpurun_status datafile_inspect(const char *path, int64_t dtype, struct data
     int fd;
 
     GPURUN_TRY(open_file(path, &fd, &file.file_size, why));
+    file.format = picture_format(path);
     if (datafile_is_npy(path))
         status = inspect_npy(path, fd, dtype, &file, why);
+    else if (file.format != PICTURE_NONE)
+        status = inspect_picture(path, fd, dtype, &file, why);
     else
         status = inspect_raw(path, dtype, &file, why);
     close(fd);
@@ -348,6 +438,8 @@ enum gpurun_status datafile_read(const char *path, const struct datafile *file, 
     if (size != file->file_size)
         status = fail(why, path, "changed from %lld to %lld bytes since it was inspected",
                       (long long)file->file_size, (long long)size);
+    else if (file->format != PICTURE_NONE)
+        status = read_picture(path, fd, file, into, why);
     else if (file->fortran && file->rank > 1 && file->elems > 0)
         status = read_fortran(path, fd, file, into, why);
     else

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,21 +89,49 @@ static enum gpurun_status open_temporary(const char *path, char temporary[PATH_M
     return fail(why, path, "%.200s is full of temporary files (.gpurun-*.tmp)", folder);
 }
 
-/* Writes, syncs and closes the temporary file. */
-static enum gpurun_status write_temporary(const char *path, int fd, enum gpurun_dtype dtype,
-                                          int rank, const int64_t *dims, const void *data,
-                                          struct why *why)
+static enum gpurun_status write_picture(const char *path, int fd, const struct picture *p,
+                                        const void *data, struct why *why)
+{
+    unsigned char *bytes;
+    size_t size;
+    struct why inner;
+    enum gpurun_status status;
+
+    if (picture_write(picture_format(path), p, data, &bytes, &size, &inner) != GPURUN_OK)
+        return fail(why, path, "%s", inner.text);
+    status = write_all(path, fd, bytes, size, why);
+    free(bytes);
+    return status;
+}
+
+static enum gpurun_status write_array(const char *path, int fd, enum gpurun_dtype dtype, int rank,
+                                      const int64_t *dims, const void *data, struct why *why)
 {
     size_t bytes = gpurun_dtype_bytes(dtype);
-    enum gpurun_status status = GPURUN_OK;
     char header[NPY_HEADER_MAX];
 
     for (int i = 0; i < rank; i++)
         bytes *= (size_t)dims[i];
     if (datafile_is_npy(path))
-        status = write_all(path, fd, header, npy_format_header(dtype, rank, dims, header), why);
-    if (status == GPURUN_OK)
-        status = write_all(path, fd, data, bytes, why);
+        GPURUN_TRY(write_all(path, fd, header, npy_format_header(dtype, rank, dims, header), why));
+    return write_all(path, fd, data, bytes, why);
+}
+
+/* Writes, syncs and closes the temporary file. */
+static enum gpurun_status write_temporary(const char *path, int fd, enum gpurun_dtype dtype,
+                                          int rank, const int64_t *dims, const void *data,
+                                          struct why *why)
+{
+    struct picture p;
+    struct why inner;
+    enum gpurun_status status = GPURUN_OK;
+
+    if (picture_format(path) == PICTURE_NONE)
+        status = write_array(path, fd, dtype, rank, dims, data, why);
+    else if (picture_of_array(path, dtype, rank, dims, &p, &inner) != GPURUN_OK)
+        status = fail(why, path, "%s", inner.text);
+    else
+        status = write_picture(path, fd, &p, data, why);
     if (status == GPURUN_OK && fsync(fd) != 0)
         status = fail(why, path, "%s", strerror(errno));
     if (close(fd) != 0 && status == GPURUN_OK)

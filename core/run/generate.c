@@ -3,8 +3,9 @@
  */
 #include "run/generate.h"
 
+#include "gpurun/key.h"
 #include "job/value.h"
-#include <float.h>
+#include "run/generate_draw.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,9 @@ const struct generator_help generator_helps[] = {
          "half uniform; half, for floats, nan -nan inf -inf 0 -0, plus and minus the least "
          "denormal, the largest value and 1; for integers the dtype's ends, 0, and their "
          "neighbours"},
+    [GENERATOR_QUADRATIC] = {"quadratic", "square",
+                             "in row i and column j of the last two dimensions i*i + j, with "
+                             "square=column i + j*j; integers wrap"},
     {NULL, NULL, NULL},
 };
 
@@ -50,6 +54,7 @@ static const char *const parameters[][3] = {
     [GENERATOR_FEW_DISTINCT] = {"count", NULL, NULL},
     [GENERATOR_ZIPF] = {"count", NULL, NULL},
     [GENERATOR_SPECIAL] = {NULL, NULL, NULL},
+    [GENERATOR_QUADRATIC] = {"square", NULL, NULL},
 };
 
 /* --- parsing ----------------------------------------------------------------------------------- */
@@ -71,7 +76,7 @@ static enum gpurun_status next_word(const char **text, char word[WORD_MAX], stru
 
 static enum gpurun_status parse_kind(const char *name, struct generator *out, struct why *why)
 {
-    const char *names[GENERATOR_SPECIAL + 2];
+    const char *names[GENERATOR_COUNT + 1];
     const char *nearest;
 
     for (size_t i = 0; i < GPURUN_COUNT(generator_helps); i++) {
@@ -88,7 +93,7 @@ static enum gpurun_status parse_kind(const char *name, struct generator *out, st
     return why_fail(
         why, GPURUN_INVALID,
         "there is no generator '%s' (known are uniform normal ascending descending constant "
-        "few-distinct zipf special, and file:PATH)",
+        "few-distinct zipf special quadratic, and file:PATH)",
         name);
 }
 
@@ -113,6 +118,16 @@ static int find_parameter(const char *key, enum generator_kind kind, struct why 
     return -1;
 }
 
+static enum gpurun_status parse_square(const char *text, struct generator *out, struct why *why)
+{
+    const bool column = strcmp(text, "column") == 0;
+
+    if (!column && strcmp(text, "row") != 0)
+        return why_fail(why, GPURUN_INVALID, "square: '%s' is not one of row or column", text);
+    out->whole[0] = column;
+    return GPURUN_OK;
+}
+
 /* One key=value. */
 static enum gpurun_status parse_parameter(char *word, struct generator *out, struct why *why)
 {
@@ -131,6 +146,8 @@ static enum gpurun_status parse_parameter(char *word, struct generator *out, str
     if ((out->given >> i & 1) != 0)
         return why_fail(why, GPURUN_INVALID, "%s is given twice", word);
     out->given |= 1u << i;
+    if (out->kind == GENERATOR_QUADRATIC)
+        return parse_square(equals + 1, out, why);
     out->is_whole[i] = value_parse_int(equals + 1, &out->whole[i], &inner) == GPURUN_OK;
     if (value_parse_real(equals + 1, &out->real[i], &inner) != GPURUN_OK)
         return why_fail(why, GPURUN_INVALID, "%s: %s", word, inner.text);
@@ -176,6 +193,7 @@ static const unsigned char rules[][2] = {
     [GENERATOR_FEW_DISTINCT] = {COUNT, 0},
     [GENERATOR_ZIPF] = {COUNT, 0},
     [GENERATOR_SPECIAL] = {0, 0},
+    [GENERATOR_QUADRATIC] = {0, 0},
 };
 
 struct limits {
@@ -193,8 +211,8 @@ static void find_limits(enum gpurun_dtype dtype, struct limits *l)
                            dtype == GPURUN_INT64;
 
     l->dtype = dtype;
-    l->is_real = dtype == GPURUN_FLOAT || dtype == GPURUN_DOUBLE;
-    l->most = dtype == GPURUN_FLOAT ? (double)FLT_MAX : DBL_MAX;
+    l->is_real = gpurun_dtype_is_real(dtype);
+    l->most = l->is_real ? generate_real_formats[dtype].most : 0;
     l->low = is_signed ? -((i128)1 << (bits - 1)) : 0;
     l->high = ((i128)1 << (is_signed ? bits - 1 : bits)) - 1;
     if (l->is_real)
@@ -250,8 +268,7 @@ static enum gpurun_status complain(const struct generator *g, int i, const char 
 static enum gpurun_status check_count(const struct generator *g, const struct limits *l,
                                       struct why *why)
 {
-    const i128 real_most = l->dtype == GPURUN_FLOAT ? 1 << 24 : (i128)1 << 53;
-    i128 count, most = l->is_real ? real_most : l->high - l->low + 1;
+    i128 count, most = l->is_real ? generate_real_formats[l->dtype].whole : l->high - l->low + 1;
     char remedy[64];
 
     if (g->kind == GENERATOR_ZIPF && !l->is_real)

@@ -23,6 +23,11 @@
  *                   down, for u = 1 .. v
  *     special       w = word(2i); its top bit set: special[scale(2w, specials)], in the order that `gpurun
  *                   describe core` lists them; else uniform in one word, word(2i + 1)
+ *     quadratic     r * r + c or r + c * c, where the element is in row r and column c of the last two
+ *                   dimensions (one row, where there is one dimension)
+ *
+ * Integers wrap modulo 2^bits; reals are rounded once to their dtype, to nearest, so that a ramp of half
+ * ends in infinities.
  */
 #ifndef GPURUN_RUN_GENERATE_H
 #define GPURUN_RUN_GENERATE_H
@@ -54,6 +59,9 @@ enum generator_kind {
     GENERATOR_ZIPF,
     /* extremes of the dtype in one half of the elements, uniform values in the other */
     GENERATOR_SPECIAL,
+    /* [square=row or column], 0 or 1 in `whole`: which index is squared, row by default */
+    GENERATOR_QUADRATIC,
+    GENERATOR_COUNT
 };
 
 struct generator {
@@ -73,10 +81,10 @@ enum gpurun_status generator_parse(const char *text, struct generator *out, stru
 enum gpurun_status generator_check(const struct generator *g, enum gpurun_dtype dtype,
                                    struct why *why);
 
-/* Fills `elems` elements, with `threads` threads. Cannot fail after generator_check said
+/* Fills the host memory of `t`, with `threads` threads. Cannot fail after generator_check said
  * GPURUN_OK. One call at a time. */
-void generator_fill(const struct generator *g, uint64_t seed, const char *tensor,
-                    enum gpurun_dtype dtype, void *data, int64_t elems, int threads);
+void generator_fill(const struct generator *g, uint64_t seed, const struct gpurun_tensor *t,
+                    int threads);
 
 /* Names of all generators with their parameters and one line of help, for `gpurun describe
  * core`. Ends with a NULL name. */

@@ -1,8 +1,16 @@
 #include "run/generate_draw.h"
 
+#include <float.h>
 #include <math.h>
 
 __extension__ typedef unsigned __int128 u128;
+
+const struct real_format generate_real_formats[GPURUN_DTYPE_COUNT] = {
+    [GPURUN_FLOAT] = {0x1p-149, (double)FLT_MAX, 1 << 24},
+    [GPURUN_DOUBLE] = {0x1p-1074, DBL_MAX, INT64_C(1) << 53},
+    [GPURUN_HALF] = {0x1p-24, 65504, 1 << 11},
+    [GPURUN_BFLOAT16] = {0x1p-133, 0x1.FEp127, 1 << 8},
+};
 
 /* --- random bits ------------------------------------------------------------------------------- */
 
@@ -162,6 +170,22 @@ static void draw_special(const struct fill *f, uint64_t first, int n, union cell
     }
 }
 
+/* The place of element `first`; then from place to place without a division. */
+#define EACH_PLACE(f, first, n, r, c)                                                              \
+    uint64_t r = (first) / (f)->columns % (f)->rows, c = (first) % (f)->columns;                   \
+    for (int i = 0; i < (n); r = (c + 1 < (f)->columns ? r                                         \
+                                  : r + 1 < (f)->rows  ? r + 1                                     \
+                                                       : 0),                                        \
+             c = (c + 1 < (f)->columns ? c + 1 : 0), i++)
+
+static void draw_quadratic(const struct fill *f, uint64_t first, int n, union cell *restrict out)
+{
+    EACH_PLACE(f, first, n, r, c)
+    {
+        out[i].whole = f->square_column ? r + c * c : r * r + c;
+    }
+}
+
 /* --- reals ------------------------------------------------------------------------------------- */
 
 /* What would be rounded to high, now or when it is narrowed, becomes the last value below. */
@@ -227,6 +251,17 @@ static void draw_special_real(const struct fill *f, uint64_t first, int n, union
     }
 }
 
+static void draw_quadratic_real(const struct fill *f, uint64_t first, int n,
+                                union cell *restrict out)
+{
+    EACH_PLACE(f, first, n, r, c)
+    {
+        const double row = (double)r, column = (double)c;
+
+        out[i].real = f->square_column ? row + column * column : row * row + column;
+    }
+}
+
 draw_fn *const generate_draws[][2] = {
     [GENERATOR_UNIFORM] = {draw_uniform, draw_uniform_real},
     [GENERATOR_NORMAL] = {draw_normal, draw_normal_real},
@@ -236,4 +271,5 @@ draw_fn *const generate_draws[][2] = {
     [GENERATOR_FEW_DISTINCT] = {draw_few, draw_few_real},
     [GENERATOR_ZIPF] = {draw_zipf, draw_zipf_real},
     [GENERATOR_SPECIAL] = {draw_special, draw_special_real},
+    [GENERATOR_QUADRATIC] = {draw_quadratic, draw_quadratic_real},
 };

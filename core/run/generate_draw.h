@@ -37,9 +37,18 @@ struct fill {
     double start_real, step_real; /* of a ramp; mean and deviation of normal */
     uint64_t count;               /* few-distinct, zipf, special */
     const struct zipf *zipf;
+    uint64_t rows, columns; /* the tensor's last two dimensions */
+    bool square_column;     /* quadratic */
     uint64_t special[GENERATE_SPECIAL_MAX];
     double special_real[GENERATE_SPECIAL_MAX];
 };
+
+/* By real dtype. */
+struct real_format {
+    double least, most; /* the least value above 0, the largest that is finite */
+    int64_t whole;      /* whole numbers up to here are held exactly */
+};
+extern const struct real_format generate_real_formats[GPURUN_DTYPE_COUNT];
 
 typedef void draw_fn(const struct fill *f, uint64_t first, int n, union cell *restrict out);
 

@@ -4,7 +4,8 @@
  */
 #include "run/generate_draw.h"
 
-#include <float.h>
+#include "gpurun/half.h"
+#include "gpurun/key.h"
 #include <math.h>
 #include <string.h>
 
@@ -50,11 +51,10 @@ static void set_special(struct fill *f)
 
 static void set_special_real(struct fill *f)
 {
-    const bool narrow = f->dtype == GPURUN_FLOAT;
-    const double tiny = narrow ? 0x1p-149 : 0x1p-1074, huge = narrow ? (double)FLT_MAX : DBL_MAX;
-    const double nan = copysign(NAN, 1);
-    const double values[] = {nan,  -nan,  INFINITY, -INFINITY, 0, -0.0,
-                             tiny, -tiny, huge,     -huge,     1, -1};
+    const struct real_format *format = &generate_real_formats[f->dtype];
+    const double least = format->least, most = format->most, nan = copysign(NAN, 1);
+    const double values[] = {nan,   -nan,   INFINITY, -INFINITY, 0, -0.0,
+                             least, -least, most,     -most,     1, -1};
 
     f->count = GPURUN_COUNT(values);
     memcpy(f->special_real, values, sizeof values);
@@ -94,6 +94,9 @@ static void set_whole(struct fill *f, const struct generator *g, int64_t elems)
     case GENERATOR_SPECIAL:
         set_special(f);
         break;
+    case GENERATOR_QUADRATIC:
+    case GENERATOR_COUNT:
+        break;
     }
 }
 
@@ -106,19 +109,42 @@ static double round_to_float(double x)
     return (double)rounded;
 }
 
+static double round_to(enum gpurun_dtype dtype, double x)
+{
+    if (dtype == GPURUN_HALF)
+        return (double)gpurun_half_to_float(gpurun_half_from_double(x));
+    if (dtype == GPURUN_BFLOAT16)
+        return (double)gpurun_bfloat16_to_float(gpurun_bfloat16_from_double(x));
+    return dtype == GPURUN_FLOAT ? round_to_float(x) : x;
+}
+
+/* The dtype's next value below `high`, of which it is one; not for the lowest of all. */
+static double next_below(enum gpurun_dtype dtype, double high)
+{
+    const bool is_half = dtype == GPURUN_HALF;
+    uint16_t bits;
+
+    if (dtype == GPURUN_DOUBLE)
+        return nextafter(high, -INFINITY);
+    if (dtype == GPURUN_FLOAT)
+        return (double)nextafterf((float)high, -INFINITY);
+    bits = is_half ? gpurun_half_from_double(high) : gpurun_bfloat16_from_double(high);
+    if ((bits & 0x7fff) == 0)
+        bits = 0x8001; /* the least value below 0 */
+    else
+        bits = (uint16_t)(bits & 0x8000 ? bits + 1 : bits - 1);
+    return (double)(is_half ? gpurun_half_to_float(bits) : gpurun_bfloat16_to_float(bits));
+}
+
 /* [low, high) as the dtype has these, the last value within, and from where on values are nearer
  * to high. */
 static void set_range_real(struct fill *f, double low, double high)
 {
-    f->low_real = low;
-    f->high_real = f->end_real = high;
-    f->top_real = nextafter(high, low);
-    if (f->dtype == GPURUN_FLOAT) {
-        f->low_real = round_to_float(low);
-        f->high_real = round_to_float(high);
-        f->top_real = (double)nextafterf((float)high, (float)low);
+    f->low_real = round_to(f->dtype, low);
+    f->high_real = f->end_real = round_to(f->dtype, high);
+    f->top_real = f->low_real < f->high_real ? next_below(f->dtype, f->high_real) : f->high_real;
+    if (f->dtype != GPURUN_DOUBLE)
         f->end_real = (f->top_real + f->high_real) / 2;
-    }
 }
 
 static void set_real(struct fill *f, const struct generator *g, int64_t elems)
@@ -144,10 +170,13 @@ static void set_real(struct fill *f, const struct generator *g, int64_t elems)
         f->count = whole_or(g, 0, GENERATOR_FEW_DEFAULT);
         break;
     case GENERATOR_ZIPF:
-        set_zipf(f, g, GENERATOR_ZIPF_MAX);
+        set_zipf(f, g, (uint64_t)generate_real_formats[f->dtype].whole);
         break;
     case GENERATOR_SPECIAL:
         set_special_real(f);
+        break;
+    case GENERATOR_QUADRATIC:
+    case GENERATOR_COUNT:
         break;
     }
 }
@@ -166,11 +195,18 @@ static void set_dtype(struct fill *f, enum gpurun_dtype dtype)
     f->low_real = f->is_signed ? -f->high_real : 0;
 }
 
+static void set_places(struct fill *f, const struct generator *g, const struct gpurun_tensor *t)
+{
+    f->rows = t->rank > 1 ? (uint64_t)t->dims[t->rank - 2] : 1;
+    f->columns = t->rank > 0 ? (uint64_t)t->dims[t->rank - 1] : 1;
+    f->square_column = g->whole[0] != 0;
+}
+
 /* --- filling ----------------------------------------------------------------------------------- */
 
-#define NARROW(type, member)                                                                       \
+#define NARROW(type, convert, member)                                                              \
     for (int i = 0; i < n; i++)                                                                    \
-        ((type *)data)[first + i] = (type)block[i].member;                                         \
+        ((type *)data)[first + i] = convert(block[i].member);                                      \
     break
 
 /* The low bits of an integer are those of its narrower type, whatever the sign. */
@@ -180,33 +216,39 @@ static void narrow(enum gpurun_dtype dtype, const union cell *block, void *data,
     switch (dtype) {
     case GPURUN_INT8:
     case GPURUN_UINT8:
-        NARROW(uint8_t, whole);
+        NARROW(uint8_t, (uint8_t), whole);
     case GPURUN_INT16:
     case GPURUN_UINT16:
-        NARROW(uint16_t, whole);
+        NARROW(uint16_t, (uint16_t), whole);
     case GPURUN_INT32:
     case GPURUN_UINT32:
-        NARROW(uint32_t, whole);
+        NARROW(uint32_t, (uint32_t), whole);
     case GPURUN_INT64:
     case GPURUN_UINT64:
-        NARROW(uint64_t, whole);
+        NARROW(uint64_t, (uint64_t), whole);
     case GPURUN_FLOAT:
-        NARROW(float, real);
+        NARROW(float, (float), real);
     case GPURUN_DOUBLE:
-        NARROW(double, real);
+        NARROW(double, (double), real);
+    case GPURUN_HALF:
+        NARROW(uint16_t, gpurun_half_from_double, real);
+    case GPURUN_BFLOAT16:
+        NARROW(uint16_t, gpurun_bfloat16_from_double, real);
     case GPURUN_DTYPE_COUNT:
         break;
     }
 }
 
-void generator_fill(const struct generator *g, uint64_t seed, const char *tensor,
-                    enum gpurun_dtype dtype, void *data, int64_t elems, int threads)
+void generator_fill(const struct generator *g, uint64_t seed, const struct gpurun_tensor *t,
+                    int threads)
 {
-    const bool is_real = dtype == GPURUN_FLOAT || dtype == GPURUN_DOUBLE;
+    const bool is_real = gpurun_dtype_is_real(t->dtype);
     draw_fn *const draw = generate_draws[g->kind][is_real];
-    struct fill f = {.key = generate_key(seed, tensor)};
+    struct fill f = {.key = generate_key(seed, t->name)};
+    const int64_t elems = t->elems;
 
-    set_dtype(&f, dtype);
+    set_dtype(&f, t->dtype);
+    set_places(&f, g, t);
     if (is_real)
         set_real(&f, g, elems);
     else
@@ -218,6 +260,6 @@ void generator_fill(const struct generator *g, uint64_t seed, const char *tensor
         const int n = elems - first < BLOCK ? (int)(elems - first) : BLOCK;
 
         draw(&f, (uint64_t)first, n, block);
-        narrow(dtype, block, data, first, n);
+        narrow(t->dtype, block, t->host, first, n);
     }
 }

@@ -1,7 +1,7 @@
 /*
  * The header of a .npy file: magic, version, length, then the text of a Python dict with the keys
  * descr, fortran_order and shape. Only what NumPy writes is taken; everything else is refused with
- * its reason.
+ * its reason. NumPy has no name for bfloat16: ml_dtypes lets it write raw records of 2 bytes, V2.
  */
 #include "run/datafile.h"
 
@@ -90,7 +90,7 @@ static const struct {
 } kinds[] = {
     {"i1", GPURUN_INT8},  {"u1", GPURUN_UINT8},  {"i2", GPURUN_INT16}, {"u2", GPURUN_UINT16},
     {"i4", GPURUN_INT32}, {"u4", GPURUN_UINT32}, {"i8", GPURUN_INT64}, {"u8", GPURUN_UINT64},
-    {"f4", GPURUN_FLOAT}, {"f8", GPURUN_DOUBLE},
+    {"f4", GPURUN_FLOAT}, {"f8", GPURUN_DOUBLE}, {"f2", GPURUN_HALF},  {"V2", GPURUN_BFLOAT16},
 };
 
 /* What NumPy calls the kinds that gpurun has no use for, by the letter that starts them. */
@@ -103,7 +103,7 @@ static const char *refused_name(const char *kind)
     case 'c':
         return "complex numbers";
     case 'f':
-        return kind[1] == '2' ? "half-precision numbers" : "long doubles";
+        return "long doubles";
     case 'O':
         return "Python objects";
     case 'S':
@@ -129,7 +129,7 @@ static enum gpurun_status parse_descr(struct cursor *c, struct datafile *out)
     if (take(c, '['))
         return why_fail(
             c->why, GPURUN_ERROR,
-            "it holds structured elements; gpurun takes plain int8 to uint64, float and "
+            "it holds structured elements; gpurun takes plain int8 to uint64, half, float and "
             "double");
     GPURUN_TRY(take_string(c, text, "descr"));
     if (text[0] != '\0' && strchr("<>=|", text[0]) != NULL)
@@ -142,7 +142,7 @@ static enum gpurun_status parse_descr(struct cursor *c, struct datafile *out)
         }
     }
     return why_fail(c->why, GPURUN_ERROR,
-                    "it holds %s ('%s'); gpurun takes int8 to uint64, float and double",
+                    "it holds %s ('%s'); gpurun takes int8 to uint64, half, float and double",
                     refused_name(kind), text);
 }
 

@@ -224,6 +224,11 @@ static json_t *proof_json(const struct run *run, const struct run_case *c)
     json_object_set_new(proof, "worst_error", json_number(p->worst_error));
     json_object_set_new(proof, "bound", json_number(p->bound));
     json_object_set_new(proof, "detects", p->detects ? json_text(p->detects) : json_null());
+    if (p->relative_to == NULL)
+        return proof;
+    json_object_set_new(proof, "worst_relative", json_number(p->worst_relative));
+    json_object_set_new(proof, "mean_relative", json_number(p->mean_relative));
+    json_object_set_new(proof, "relative_to", json_text(p->relative_to));
     return proof;
 }
 

@@ -2,7 +2,9 @@
 
 #include "job/memory.h"
 #include "job/value.h"
+#include "run/compare.h"
 #include "run/datafile.h"
+#include "run/library.h"
 #include "run/record.h"
 #include <sched.h>
 #include <stdarg.h>
@@ -78,6 +80,16 @@ static void plugin_wrong(struct gpurun_ctx *ctx, struct gpurun_proof *proof, con
     proof->wrong++;
 }
 
+static void *plugin_library(struct gpurun_ctx *ctx, const char *const *sonames)
+{
+    struct why why;
+    void *handle = library_open(sonames, &why);
+
+    if (handle == NULL)
+        plugin_fail(ctx, GPURUN_UNSUPPORTED, NULL, "%s", why.text);
+    return handle;
+}
+
 /* The job's `input...` or `output...` key for a tensor: by its name, or the plain key for the first of its
  * role. NULL: not given. */
 static const struct binding *find_binding(const struct run *run, const char *name, bool is_output,
@@ -118,6 +130,8 @@ static enum gpurun_status plugin_input_shape(struct gpurun_ctx *ctx, const char 
     if (!is_file(b))
         return GPURUN_OK;
     status = datafile_inspect(b->text + 5, shape->dtype, &file, &why);
+    if (status == GPURUN_OK)
+        status = datafile_check_limit(b->text + 5, &file, run->core.picture_limit, &why);
     if (status != GPURUN_OK)
         return plugin_fail(ctx, status, b->key, "%s", why.text);
     shape->dtype = file.dtype;
@@ -189,7 +203,8 @@ const struct gpurun_core run_core = {.struct_size = sizeof run_core,
                                      .tensor = plugin_tensor,
                                      .input_shape = plugin_input_shape,
                                      .fail = plugin_fail,
-                                     .wrong = plugin_wrong};
+                                     .wrong = plugin_wrong,
+                                     .library = plugin_library};
 
 /* --- before and after setup --- */
 
@@ -288,13 +303,20 @@ static bool has_role(const struct buffer *b, bool is_output)
     return b->tensor.role != (is_output ? GPURUN_IN : GPURUN_OUT);
 }
 
-static bool has_tensor(const struct run *run, const struct binding *b, bool is_output)
+/* The tensor that an input's or output's key names. */
+static const struct buffer *find_buffer(const struct run *run, const struct binding *b,
+                                        bool is_output)
 {
     for (int i = 0; i < run->buffer_count; i++)
         if (has_role(&run->buffers[i], is_output) &&
             (b->tensor == NULL || strcmp(b->tensor, run->buffers[i].tensor.name) == 0))
-            return true;
-    return false;
+            return &run->buffers[i];
+    return NULL;
+}
+
+static bool has_tensor(const struct run *run, const struct binding *b, bool is_output)
+{
+    return (is_output && compare_is_asked(b)) || find_buffer(run, b, is_output) != NULL;
 }
 
 static void note_unknown_tensor(const struct run *run, bool is_output, struct why *why)
@@ -343,6 +365,28 @@ static enum gpurun_status check_twin_inputs(struct run *run)
     return GPURUN_OK;
 }
 
+/* Whether what is to be written as a picture can be one. */
+static enum gpurun_status check_pictures(struct run *run)
+{
+    struct picture unused;
+    struct why why;
+
+    for (size_t i = 0; i < run->job->output_count; i++) {
+        const struct binding *binding = &run->job->outputs[i];
+        const struct buffer *b = find_buffer(run, binding, true);
+        enum gpurun_status status = GPURUN_OK;
+
+        if (compare_is_asked(binding))
+            status = compare_check(run, binding->text, &why);
+        else if (b != NULL && picture_format(binding->text) != PICTURE_NONE)
+            status = picture_of_array(binding->text, b->tensor.dtype, b->tensor.rank,
+                                      b->tensor.dims, &unused, &why);
+        if (status != GPURUN_OK)
+            return plugin_fail(&run->ctx, status, binding->key, "%s", why.text);
+    }
+    return GPURUN_OK;
+}
+
 static void add_foreign_tensors(const struct run *run, const struct binding *list, size_t count,
                                 bool is_output, json_t *foreign)
 {
@@ -383,7 +427,8 @@ enum gpurun_status run_setup(struct run *run)
     GPURUN_TRY(status);
     GPURUN_TRY(check_bindings(run, run->job->inputs, run->job->input_count, false));
     GPURUN_TRY(check_twin_inputs(run));
-    return check_bindings(run, run->job->outputs, run->job->output_count, true);
+    GPURUN_TRY(check_bindings(run, run->job->outputs, run->job->output_count, true));
+    return check_pictures(run);
 }
 
 void run_finish(struct run *run)

@@ -1,5 +1,7 @@
 #include "run/tensors.h"
 
+#include "gpurun/half.h"
+#include "run/compare.h"
 #include "run/datafile.h"
 #include <math.h>
 #include <stdio.h>
@@ -132,19 +134,38 @@ void tensors_free(struct run *run)
 
 /* --- contents --- */
 
+/* A picture that lies on its side has as many elements as one that stands. */
+static enum gpurun_status check_shape(const char *path, const struct datafile *file,
+                                      const struct gpurun_tensor *t, struct why *why)
+{
+    const bool turned = file->format != PICTURE_NONE && file->rank == t->rank &&
+                        memcmp(file->dims, t->dims, (size_t)t->rank * sizeof t->dims[0]) != 0;
+
+    if (file->elems != t->elems)
+        return why_fail(why, GPURUN_ERROR, "%s holds %lld elements, the job needs %lld", path,
+                        (long long)file->elems, (long long)t->elems);
+    if (turned)
+        return why_fail(why, GPURUN_ERROR,
+                        "%s has %lld rows and %lld columns, the job needs %lld and %lld", path,
+                        (long long)file->dims[0], (long long)file->dims[1], (long long)t->dims[0],
+                        (long long)t->dims[1]);
+    return GPURUN_OK;
+}
+
 static enum gpurun_status load_file(struct run *run, struct buffer *b)
 {
     const char *path = b->source->text + 5;
     struct datafile file;
     struct why why;
+    enum gpurun_status status = datafile_inspect(path, b->tensor.dtype, &file, &why);
 
-    if (datafile_inspect(path, b->tensor.dtype, &file, &why) != GPURUN_OK)
-        return run->ctx.core->fail(&run->ctx, GPURUN_ERROR, b->source->key, "%s", why.text);
-    if (file.elems != b->tensor.elems)
-        return run->ctx.core->fail(&run->ctx, GPURUN_ERROR, b->source->key,
-                                   "%s holds %lld elements, the job needs %lld", path,
-                                   (long long)file.elems, (long long)b->tensor.elems);
-    if (datafile_read(path, &file, b->tensor.host, &why) != GPURUN_OK)
+    if (status == GPURUN_OK)
+        status = datafile_check_limit(path, &file, run->core.picture_limit, &why);
+    if (status == GPURUN_OK)
+        status = check_shape(path, &file, &b->tensor, &why);
+    if (status == GPURUN_OK)
+        status = datafile_read(path, &file, b->tensor.host, &why);
+    if (status != GPURUN_OK)
         return run->ctx.core->fail(&run->ctx, GPURUN_ERROR, b->source->key, "%s", why.text);
     return GPURUN_OK;
 }
@@ -154,8 +175,7 @@ static enum gpurun_status fill_input(struct run *run, struct buffer *b)
     if (b->source != NULL && strncmp(b->source->text, "file:", 5) == 0)
         GPURUN_TRY(load_file(run, b));
     else
-        generator_fill(&b->generator, (uint64_t)run->core.seed, b->tensor.name, b->tensor.dtype,
-                       b->tensor.host, b->tensor.elems, (int)run->core.threads);
+        generator_fill(&b->generator, (uint64_t)run->core.seed, &b->tensor, (int)run->core.threads);
     b->hash = XXH3_64bits(b->tensor.host, b->tensor.bytes);
     if (b->tensor.role != GPURUN_INOUT)
         return GPURUN_OK;
@@ -330,19 +350,31 @@ enum gpurun_status tensors_write_outputs(struct run *run)
     for (size_t i = 0; i < run->job->output_count; i++) {
         const struct binding *binding = &run->job->outputs[i];
         const struct buffer *b = buffer_of(run, binding);
+        enum gpurun_status status = GPURUN_OK;
 
-        if (b != NULL && datafile_write(binding->text, b->tensor.dtype, b->tensor.rank,
-                                        b->tensor.dims, b->tensor.host, &why) != GPURUN_OK)
+        if (compare_is_asked(binding))
+            status = compare_write(run, binding->text, &why);
+        else if (b != NULL)
+            status = datafile_write(binding->text, b->tensor.dtype, b->tensor.rank, b->tensor.dims,
+                                    b->tensor.host, &why);
+        if (status != GPURUN_OK)
             return run->ctx.core->fail(&run->ctx, GPURUN_ERROR, binding->key, "%s", why.text);
     }
     return GPURUN_OK;
 }
 
-/* One element as JSON; what JSON has no number for becomes a string. */
+/* What JSON has no number for becomes a string. */
+static json_t *real_json(double real)
+{
+    if (isfinite(real))
+        return json_real(real);
+    return json_string(isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
+}
+
+/* One element as JSON. */
 static json_t *element(const struct gpurun_tensor *t, int64_t i)
 {
     const void *p = (const char *)t->host + (size_t)i * gpurun_dtype_bytes(t->dtype);
-    double real;
     char text[40];
 
     switch (t->dtype) {
@@ -366,11 +398,13 @@ static json_t *element(const struct gpurun_tensor *t, int64_t i)
         snprintf(text, sizeof text, "%llu", (unsigned long long)*(const uint64_t *)p);
         return json_string(text);
     case GPURUN_FLOAT:
+        return real_json((double)*(const float *)p);
     case GPURUN_DOUBLE:
-        real = t->dtype == GPURUN_FLOAT ? (double)*(const float *)p : *(const double *)p;
-        if (isfinite(real))
-            return json_real(real);
-        return json_string(isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
+        return real_json(*(const double *)p);
+    case GPURUN_HALF:
+        return real_json((double)gpurun_half_to_float(*(const uint16_t *)p));
+    case GPURUN_BFLOAT16:
+        return real_json((double)gpurun_bfloat16_to_float(*(const uint16_t *)p));
     case GPURUN_DTYPE_COUNT:
         break;
     }

@@ -151,9 +151,9 @@ printf '\x93NUMPY\1' >stump.npy
 refused "half a header" stump.npy 'it does not start as a NumPy file does'
 refused "dtype of the file" "$npy/good_f8.npy" 'holds double, the job says int32' 'dtype = int32'
 refused "structured" "$npy/bad_structured.npy" \
-    'it holds structured elements; gpurun takes plain int8 to uint64, float and double'
+    'it holds structured elements; gpurun takes plain int8 to uint64, half, float and double'
 refused "objects" "$npy/bad_object.npy" \
-    "it holds Python objects ('|O'); gpurun takes int8 to uint64, float and double"
+    "it holds Python objects ('|O'); gpurun takes int8 to uint64, half, float and double"
 refused "rank 5" "$npy/bad_rank5.npy" 'it has more than 4 dimensions'
 printf 'abcdefg' >odd.bin
 refused "raw, half an element" odd.bin 'its 7 bytes are no whole number of int32 elements of 4 bytes' 'dtype = int32'

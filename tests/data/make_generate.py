@@ -2,14 +2,22 @@
 """Prints tests/data/generate.txt: what generators must give, from the formulas in core/run/generate.h,
 in Python's integers of any size and its doubles.  Usage: make_generate.py > generate.txt
 
-A line: generator | seed | tensor | dtype | elements | first elements as hex bits ...
+A line: generator | seed | tensor | dtype | dimensions | first elements as hex bits ...
 """
 import math
 import struct
+from fractions import Fraction
 
 M = 2**64
 GOLDEN = 0x9E3779B97F4A7C15
 BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int32": 32, "uint32": 32, "int64": 64, "uint64": 64}
+# Precision, least exponent, least and largest value, whole numbers held, of the reals.
+REALS = {
+    "float": (24, -126, 2.0**-149, (2 - 2.0**-23) * 2.0**127, 2**24),
+    "double": (53, -1022, 2.0**-1074, (2 - 2.0**-52) * 2.0**1023, 2**53),
+    "half": (11, -14, 2.0**-24, 65504.0, 2**11),
+    "bfloat16": (8, -126, 2.0**-133, (2 - 2.0**-7) * 2.0**127, 2**8),
+}
 SIGNED = ("int8", "int16", "int32", "int64")
 
 
@@ -30,15 +38,30 @@ def scale(w, s):
     return w * s >> 64
 
 
-def float32(x):
-    return struct.unpack("<f", struct.pack("<f", x))[0]
+def narrow(x, dtype):
+    """The dtype's value nearest to a double, the even one of two that are as near."""
+    precision, least_exponent, _, largest, _ = REALS[dtype]
+    if x == 0 or math.isinf(x):
+        return x
+    exponent = max(math.frexp(x)[1] - 1, least_exponent)
+    quantum = Fraction(2) ** (exponent - precision + 1)
+    y = round(Fraction(x) / quantum) * quantum
+    return math.copysign(math.inf, x) if abs(y) > Fraction(largest) else float(y)
+
+
+def below(x, dtype):
+    """The dtype's next value below x, which is above 0."""
+    fraction, exponent = math.frexp(x)
+    exponent = max(exponent - (2 if fraction == 0.5 else 1), REALS[dtype][1])
+    return x - 2.0 ** (exponent - REALS[dtype][0] + 1)
 
 
 class Stream:
-    def __init__(self, seed, tensor, dtype, elems):
+    def __init__(self, seed, tensor, dtype, dims):
+        self.dims, elems = dims, math.prod(dims)
         self.key = mix(mix(seed) ^ fnv(tensor))
         self.dtype, self.elems = dtype, elems
-        self.real = dtype in ("float", "double")
+        self.real = dtype in REALS
         if not self.real:
             self.bits = BITS[dtype]
             self.low = -(2 ** (self.bits - 1)) if dtype in SIGNED else 0
@@ -49,13 +72,10 @@ class Stream:
 
     def unit(self, low, high, bits):
         u = (bits >> 11) * 2.0**-53
-        if self.dtype == "float":
-            low, high = float32(low), float32(high)
-        x = low * (1 - u) + high * u
-        if self.dtype == "float":
-            x = float32(x)
-        assert low <= x < high, "the sample needs no clamping"
-        return x
+        low, high = narrow(low, self.dtype), narrow(high, self.dtype)
+        x = narrow(low * (1 - u) + high * u, self.dtype)
+        assert low <= x <= high
+        return x if x < high else below(high, self.dtype)
 
     def uniform(self, i, min=None, max=None):
         if self.real:
@@ -96,7 +116,7 @@ class Stream:
 
     def zipf(self, i, count=None):
         if count is None:
-            count = 1000 if self.real else min(1000, self.high)
+            count = min(1000, REALS[self.dtype][4] if self.real else self.high)
         total = sum(2**56 // v for v in range(1, count + 1))
         at, weight = scale(self.word(i), total), 0
         for v in range(1, count + 1):
@@ -107,8 +127,7 @@ class Stream:
     def special(self, i):
         w = self.word(2 * i)
         if self.real:
-            tiny = 2.0**-149 if self.dtype == "float" else 2.0**-1074
-            huge = (2 - 2.0**-23) * 2.0**127 if self.dtype == "float" else (2 - 2.0**-52) * 2.0**1023
+            tiny, huge = REALS[self.dtype][2:4]
             values = ["nan", "-nan", math.inf, -math.inf, 0.0, -0.0, tiny, -tiny, huge, -huge, 1.0, -1.0]
         elif self.low < 0:
             values = [self.low, self.low + 1, -1, 0, 1, self.high - 1, self.high]
@@ -119,26 +138,40 @@ class Stream:
         other = self.word(2 * i + 1)
         return self.unit(0.0, 1.0, other) if self.real else self.low + scale(other, 2**self.bits)
 
+    def quadratic(self, i, square="row"):
+        rows, columns = ([1] + self.dims)[-2:]
+        row, column = i // columns % rows, i % columns
+        value = row + column * column if square == "column" else row * row + column
+        return float(value) if self.real else value
+
     def hexbits(self, value):
-        if self.dtype == "float":
+        if self.real and self.dtype != "double" and not isinstance(value, str):
+            value = narrow(float(value), self.dtype)
+        if self.dtype == "half":
+            nans = {"nan": 0x7E00, "-nan": 0xFE00}
+            return "%x" % (nans[value] if value in nans else struct.unpack("<H", struct.pack("<e", value))[0])
+        if self.dtype in ("float", "bfloat16"):
             nans = {"nan": 0x7FC00000, "-nan": 0xFFC00000}
-            return "%x" % (nans[value] if value in nans else struct.unpack("<I", struct.pack("<f", value))[0])
+            bits = nans[value] if value in nans else struct.unpack("<I", struct.pack("<f", value))[0]
+            return "%x" % (bits if self.dtype == "float" else bits >> 16)
         if self.dtype == "double":
             nans = {"nan": 0x7FF8 << 48, "-nan": 0xFFF8 << 48}
             return "%x" % (nans[value] if value in nans else struct.unpack("<Q", struct.pack("<d", value))[0])
         return "%x" % (value % 2**self.bits)
 
 
-def line(name, dtype, seed=1, tensor="in", elems=12, text="", **parameters):
-    stream = Stream(seed, tensor, dtype, elems)
+def line(name, dtype, seed=1, tensor="in", elems=12, dims=None, text="", **parameters):
+    dims = dims or [elems]
+    elems = math.prod(dims)
+    stream = Stream(seed, tensor, dtype, dims)
     draw = getattr(stream, name.replace("-", "_"))
     shown = " ".join([name] + ["%s=%s" % p for p in parameters.items()]) if not text else text
     values = [stream.hexbits(draw(i, **parameters)) for i in range(min(elems, 24))]
-    print(shown, seed, tensor, dtype, elems, " ".join(values), sep="|")
+    print(shown, seed, tensor, dtype, "x".join(map(str, dims)), " ".join(values), sep="|")
 
 
 def main():
-    every = list(BITS) + ["float", "double"]
+    every = list(BITS) + list(REALS)
     for name in ("uniform", "normal", "ascending", "descending", "constant", "few-distinct", "zipf"):
         for dtype in every:
             line(name, dtype)
@@ -180,6 +213,24 @@ def main():
     line("zipf", "int32", count=2)
     line("zipf", "int32", count=1000000)
     line("zipf", "double", count=70000)
+    line("uniform", "half", min=-1, max=1)
+    line("uniform", "bfloat16", min=100, max=101)
+    line("normal", "half", mean=60000, sd=100)
+    line("normal", "bfloat16", sd=1e30)
+    line("ascending", "half", start=65000, step=100)
+    line("ascending", "bfloat16", start=250)
+    line("constant", "half", value=0.1)
+    line("few-distinct", "half", count=2048)
+    line("few-distinct", "bfloat16", count=256)
+    line("zipf", "half", count=2048)
+    for square in ("row", "column"):
+        for dtype in every:
+            line("quadratic", dtype, dims=[4, 5], square=square)
+        line("quadratic", "uint8", dims=[2, 3, 4], square=square)
+        line("quadratic", "int32", dims=[3, 1, 2, 4], square=square)
+        line("quadratic", "int64", dims=[7, 1], square=square)
+    line("quadratic", "float", dims=[3, 7])
+    line("quadratic", "int8", dims=[24, 1])
 
 
 main()

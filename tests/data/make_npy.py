@@ -13,7 +13,7 @@ from numpy.lib import format as npy
 
 HERE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "npy"
 INTS = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"]
-FLOATS = ["f4", "f8"]
+FLOATS = ["f4", "f8", "f2"]
 
 
 def values(kind, shape=(7,)):
@@ -57,6 +57,10 @@ def good():
     write("good_empty", values("f4", (0,)))
     write("good_empty_2d", values("f4", (3, 0)))
     write("good_empty_fortran", np.asfortranarray(values("f4", (0, 3))))
+    # As ml_dtypes has its bfloat16 written: the upper halves of floats, as raw records.
+    upper = (values("f4", (3, 5)).view(np.uint32) >> 16).astype("<u2")
+    write("bfloat16", upper.view("V2"))
+    raw("bfloat16_fortran", header("{'descr': '<V2', 'fortran_order': True, 'shape': (3, 5), }", upper.T.tobytes()))
     write("good_version2", values("i4"), version=(2, 0))
     write("good_version3", values("i4"), version=(3, 0))
     write("good_ones", values("i2", (1, 1, 7, 1)))
@@ -87,7 +91,6 @@ def refused_kinds():
     write("bad_text", np.array(["one", "two"]))
     write("bad_bytes", np.array([b"one", b"two"]))
     write("bad_void", np.zeros(2, dtype="V5"))
-    write("bad_half", np.zeros(2, dtype="f2"))
     write("bad_date", np.array(["2020-01-01"], dtype="datetime64[D]"))
     if np.dtype(np.longdouble).itemsize > 8:
         write("bad_longdouble", np.zeros(2, dtype=np.longdouble))

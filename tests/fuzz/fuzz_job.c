@@ -138,6 +138,8 @@ static bool is_slow(const struct generator *g)
 static void check_generator(const char *text)
 {
     uint64_t data[ELEMS + 1];
+    struct gpurun_tensor t = {
+        .name = "in", .rank = 1, .dims = {ELEMS}, .elems = ELEMS, .host = data};
     struct generator g;
     struct why why = {""};
 
@@ -150,7 +152,8 @@ static void check_generator(const char *text)
         if (!is_good(generator_check(&g, dtype, &why), &why) || is_slow(&g))
             continue;
         *end = 0x5C;
-        generator_fill(&g, 1, "in", dtype, data, ELEMS, 1);
+        t.dtype = dtype;
+        generator_fill(&g, 1, &t, 1);
         require(*end == 0x5C);
     }
 }

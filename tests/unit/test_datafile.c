@@ -5,6 +5,7 @@
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,17 @@
 #define NPY TEST_DATA "/npy/"
 
 enum { NAME_BYTES = 512 };
+
+/* Of a value that half holds as a normal number: its exponent and fraction, put where they belong. */
+static uint64_t half_bits(double value)
+{
+    int exponent;
+    const double fraction = frexp(fabs(value), &exponent);
+
+    ck_assert(exponent > -14 && fraction * 2048 == floor(fraction * 2048));
+    return (value < 0 ? 0x8000u : 0) + ((uint64_t)(exponent + 14) << 10) +
+           (uint64_t)(fraction * 2048) - 1024;
+}
 
 /* Element i as the fixtures hold it, as bits of its dtype. */
 static uint64_t bits_of(enum gpurun_dtype dtype, int64_t i)
@@ -30,6 +42,11 @@ static uint64_t bits_of(enum gpurun_dtype dtype, int64_t i)
         memcpy(&bits, &narrow, sizeof narrow);
     } else if (dtype == GPURUN_DOUBLE) {
         memcpy(&bits, &real, sizeof real);
+    } else if (dtype == GPURUN_HALF) {
+        bits = half_bits(real);
+    } else if (dtype == GPURUN_BFLOAT16) {
+        memcpy(&bits, &narrow, sizeof narrow);
+        bits = (uint32_t)bits >> 16;
     }
     return bytes == 8 ? bits : bits & ((UINT64_C(1) << (8 * bytes)) - 1);
 }
@@ -74,8 +91,8 @@ static void check_values(const char *path, const struct datafile *file, const vo
 
 /* --- good files -------------------------------------------------------------------------------- */
 
-static const char *const kind_names[GPURUN_DTYPE_COUNT] = {"i1", "u1", "i2", "u2", "i4",
-                                                           "u4", "i8", "u8", "f4", "f8"};
+static const char *const kind_names[] = {"i1", "u1", "i2", "u2", "i4", "u4",
+                                         "i8", "u8", "f4", "f8", "f2"};
 
 /* Every dtype, flat and 3 by 5, in C and Fortran order and in either byte order. */
 START_TEST(test_kind)
@@ -107,6 +124,36 @@ START_TEST(test_kind)
         ck_assert(file.swapped == forms[f].swapped);
         check_values(path, &file, data);
         free(data);
+    }
+}
+END_TEST
+
+/* Raw records of 2 bytes, where the job says bfloat16. */
+START_TEST(test_bfloat16)
+{
+    const char *path = _i ? NPY "bfloat16_fortran.npy" : NPY "bfloat16.npy";
+    struct datafile file;
+    void *data = read_whole(path, GPURUN_BFLOAT16, &file);
+
+    ck_assert_int_eq(file.dtype, GPURUN_BFLOAT16);
+    ck_assert_int_eq(file.rank, 2);
+    ck_assert_int_eq(file.elems, 15);
+    check_values(path, &file, data);
+    free(data);
+}
+END_TEST
+
+START_TEST(test_bfloat16_must_be_asked_for)
+{
+    static const int64_t asked[] = {GPURUN_AUTO, GPURUN_FLOAT, GPURUN_UINT16, GPURUN_HALF};
+    struct datafile file;
+    struct why why = {""};
+
+    for (size_t i = 0; i < GPURUN_COUNT(asked); i++) {
+        ck_assert_int_eq(datafile_inspect(NPY "bfloat16.npy", asked[i], &file, &why), GPURUN_ERROR);
+        ck_assert_ptr_nonnull(strstr(why.text, "bfloat16.npy: holds raw records of 2 bytes ('V2'): "
+                                               "they are taken for bfloat16 where the job says "
+                                               "dtype = bfloat16"));
     }
 }
 END_TEST
@@ -163,14 +210,14 @@ END_TEST
 static const struct bad_case {
     const char *name, *reason;
 } bad_cases[] = {
-    {"object", "it holds Python objects ('|O'); gpurun takes int8 to uint64, float and double"},
+    {"object",
+     "it holds Python objects ('|O'); gpurun takes int8 to uint64, half, float and double"},
     {"structured", "it holds structured elements"},
     {"bool", "it holds bool ('|b1')"},
     {"complex", "it holds complex numbers ('<c16')"},
     {"text", "it holds text ('<U3')"},
     {"bytes", "it holds byte strings ('|S3')"},
     {"void", "it holds raw records ('|V5')"},
-    {"half", "it holds half-precision numbers ('<f2')"},
     {"date", "it holds dates or times ('<M8[D]')"},
     {"longdouble", "it holds long doubles ('<f16')"},
     {"nothing", "is empty, not even a header"},
@@ -633,12 +680,110 @@ START_TEST(test_write_fails_half_way)
 }
 END_TEST
 
+/* --- pictures: test_picture.c looks into them, here they are files --------------------------------- */
+
+#define PICTURES TEST_DATA "/pictures/"
+
+START_TEST(test_picture)
+{
+    struct datafile file;
+    struct why why = {""};
+    uint8_t *own = read_whole(PICTURES "rgb8.png", GPURUN_AUTO, &file);
+    double *wide;
+
+    ck_assert_int_eq(file.dtype, GPURUN_UINT8);
+    ck_assert_int_eq(file.rank, 3);
+    ck_assert_int_eq(file.elems, 5 * 7 * 3);
+    ck_assert(file.dims[0] == 5 && file.dims[1] == 7 && file.dims[2] == 3);
+    wide = read_whole(PICTURES "rgb8.png", GPURUN_DOUBLE, &file);
+    ck_assert_int_eq(file.dtype, GPURUN_DOUBLE);
+    for (int i = 0; i < 5 * 7 * 3; i++) {
+        const int y = i / 21, x = i / 3 % 7, c = i % 3;
+
+        ck_assert_int_eq(own[i], (37 * y + 11 * x + 101 * c + 7) % 256);
+        ck_assert(wide[i] == own[i]);
+    }
+    ck_assert_int_eq(datafile_check_limit("x.png", &file, 840, &why), GPURUN_OK);
+    ck_assert_int_eq(datafile_check_limit("x.png", &file, 839, &why), GPURUN_ERROR);
+    ck_assert_str_eq(why.text,
+                     "x.png: is a picture of 7 by 5, which takes 840 bytes, above "
+                     "picture_limit (839): if it is to be read, write picture_limit = 840");
+    file.format = PICTURE_NONE;
+    ck_assert_int_eq(datafile_check_limit("x.npy", &file, 839, &why), GPURUN_OK);
+    free(own);
+    free(wide);
+}
+END_TEST
+
+START_TEST(test_picture_refused)
+{
+    static const int64_t asked[] = {GPURUN_INT32, GPURUN_UINT16, GPURUN_HALF};
+    struct datafile file;
+    struct why why = {""};
+
+    for (size_t i = 0; i < GPURUN_COUNT(asked); i++) {
+        ck_assert_int_eq(datafile_inspect(PICTURES "gray8.png", asked[i], &file, &why),
+                         GPURUN_ERROR);
+        ck_assert_ptr_nonnull(strstr(why.text, "gray8.png: holds uint8, the job says "));
+    }
+    ck_assert_int_eq(datafile_inspect(PICTURES "bad_cmyk.jpg", GPURUN_UINT8, &file, &why),
+                     GPURUN_ERROR);
+    ck_assert_ptr_nonnull(strstr(why.text, "bad_cmyk.jpg: holds CMYK colours"));
+    ck_assert_int_eq(datafile_inspect("missing.png", GPURUN_UINT8, &file, &why), GPURUN_ERROR);
+    ck_assert_str_eq(why.text, "missing.png: cannot be opened: No such file or directory");
+}
+END_TEST
+
+/* Damage that only the pixels show. */
+START_TEST(test_damaged_picture)
+{
+    struct datafile file;
+    struct why why = {""};
+    uint8_t pixels[5 * 7 * 3];
+
+    ck_assert_int_eq(datafile_inspect(PICTURES "bad_index.png", GPURUN_UINT8, &file, &why),
+                     GPURUN_OK);
+    ck_assert_int_eq(datafile_read(PICTURES "bad_index.png", &file, pixels, &why), GPURUN_ERROR);
+    ck_assert_ptr_nonnull(strstr(why.text, "bad_index.png: its PNG data is damaged: colour 34"));
+}
+END_TEST
+
+START_TEST(test_write_picture)
+{
+    static const uint8_t data[] = {1, 2, 3, 4, 5, 6};
+    static const int64_t dims[2] = {2, 3};
+    struct datafile file;
+    struct why why = {""};
+    void *read;
+
+    put_file("a.png", "as it was", 9);
+    ck_assert_int_eq(datafile_write("a.png", GPURUN_INT32, 2, dims, data, &why), GPURUN_ERROR);
+    ck_assert_str_eq(why.text,
+                     "a.png: cannot be written: a picture holds uint8 or uint16, not int32 "
+                     "(name a .npy file)");
+    ck_assert_int_eq(datafile_inspect("a.png", GPURUN_AUTO, &file, &why), GPURUN_ERROR);
+    ck_assert_str_eq(why.text, "a.png: is no PNG picture");
+    ck_assert_int_eq(count_files(), 1);
+    ck_assert_int_eq(datafile_write("a.png", GPURUN_UINT8, 2, dims, data, &why), GPURUN_OK);
+    read = read_whole("a.png", GPURUN_AUTO, &file);
+    ck_assert_int_eq(file.rank, 2);
+    ck_assert_mem_eq(read, data, sizeof data);
+    ck_assert_int_eq(count_files(), 1);
+    free(read);
+}
+END_TEST
+
 static Suite *datafile_suite(void)
 {
     Suite *suite = suite_create("datafile");
     TCase *fixtures = tcase_create("fixtures"), *files = tcase_create("files");
 
-    tcase_add_loop_test(fixtures, test_kind, 0, GPURUN_DTYPE_COUNT);
+    tcase_add_loop_test(fixtures, test_kind, 0, GPURUN_COUNT(kind_names));
+    tcase_add_loop_test(fixtures, test_bfloat16, 0, 2);
+    tcase_add_test(fixtures, test_bfloat16_must_be_asked_for);
+    tcase_add_test(fixtures, test_picture);
+    tcase_add_test(fixtures, test_picture_refused);
+    tcase_add_test(fixtures, test_damaged_picture);
     tcase_add_loop_test(fixtures, test_good, 0, (int)GPURUN_COUNT(good_cases));
     tcase_add_loop_test(fixtures, test_bad, 0, (int)GPURUN_COUNT(bad_cases));
     tcase_add_test(fixtures, test_fixtures_all_used);
@@ -658,6 +803,7 @@ static Suite *datafile_suite(void)
     tcase_add_test(files, test_write_replaces);
     tcase_add_test(files, test_write_refused);
     tcase_add_test(files, test_write_fails_half_way);
+    tcase_add_test(files, test_write_picture);
     suite_add_tcase(suite, files);
     return suite;
 }

@@ -33,6 +33,16 @@ static struct generator parse(const char *text)
     return g;
 }
 
+/* Fills one dimension. */
+static void fill(const struct generator *g, uint64_t seed, const char *tensor,
+                 enum gpurun_dtype dtype, void *data, int64_t elems, int threads)
+{
+    const struct gpurun_tensor t = {
+        .name = tensor, .dtype = dtype, .rank = 1, .dims = {elems}, .elems = elems, .host = data};
+
+    generator_fill(g, seed, &t, threads);
+}
+
 /* Parses, checks, allocates and fills. */
 static void *make(const char *text, uint64_t seed, const char *tensor, enum gpurun_dtype dtype,
                   int64_t elems, int threads)
@@ -43,7 +53,7 @@ static void *make(const char *text, uint64_t seed, const char *tensor, enum gpur
 
     ck_assert_msg(generator_check(&g, dtype, &why) == GPURUN_OK, "%s: %s", text, why.text);
     ck_assert_ptr_nonnull(data);
-    generator_fill(&g, seed, tensor, dtype, data, elems, threads);
+    fill(&g, seed, tensor, dtype, data, elems, threads);
     return data;
 }
 
@@ -57,17 +67,38 @@ static enum gpurun_dtype find_dtype(const char *name)
     ck_abort_msg("no dtype %s", name);
 }
 
-/* One line: generator|seed|tensor|dtype|elements|hex bits ... */
+/* Dimensions, as in 3x5. */
+static void parse_dims(const char *text, struct gpurun_tensor *t)
+{
+    char *end;
+
+    for (t->elems = 1; *text != '\0'; text = *end == 'x' ? end + 1 : end) {
+        ck_assert_int_lt(t->rank, GPURUN_RANK_MAX);
+        t->dims[t->rank] = strtoll(text, &end, 10);
+        ck_assert_ptr_ne(text, end);
+        t->elems *= t->dims[t->rank++];
+    }
+}
+
+/* One line: generator|seed|tensor|dtype|dimensions|hex bits ... */
 static void check_golden(char *line)
 {
     char *fields[6], *at = line, *end;
-    enum gpurun_dtype dtype;
-    char *data;
+    struct gpurun_tensor t = {.rank = 0};
+    struct generator g;
+    struct why why = {""};
+    size_t bytes;
 
     for (int i = 0; i < 6; i++)
         ck_assert_ptr_nonnull(fields[i] = strsep(&at, "|"));
-    dtype = find_dtype(fields[3]);
-    data = make(fields[0], strtoull(fields[1], NULL, 10), fields[2], dtype, atoll(fields[4]), 2);
+    t.name = fields[2];
+    t.dtype = find_dtype(fields[3]);
+    parse_dims(fields[4], &t);
+    bytes = gpurun_dtype_bytes(t.dtype);
+    t.host = calloc((size_t)t.elems, bytes);
+    g = parse(fields[0]);
+    ck_assert_msg(generator_check(&g, t.dtype, &why) == GPURUN_OK, "%s: %s", fields[0], why.text);
+    generator_fill(&g, strtoull(fields[1], NULL, 10), &t, 2);
     at = fields[5];
     for (int i = 0;; i++, at = end) {
         const uint64_t expected = strtoull(at, &end, 16);
@@ -75,11 +106,11 @@ static void check_golden(char *line)
 
         if (end == at)
             break;
-        memcpy(&bits, data + (size_t)i * gpurun_dtype_bytes(dtype), gpurun_dtype_bytes(dtype));
+        memcpy(&bits, (char *)t.host + (size_t)i * bytes, bytes);
         ck_assert_msg(bits == expected, "%s %s: element %d is %" PRIx64 ", not %" PRIx64, fields[0],
                       fields[3], i, bits, expected);
     }
-    free(data);
+    free(t.host);
 }
 
 START_TEST(test_golden)
@@ -98,9 +129,9 @@ END_TEST
 
 /* --- properties ---------------------------------------------------------------------------------- */
 
-static const char *const every[] = {"uniform",      "uniform max=100", "normal",
-                                    "ascending",    "descending",      "constant value=7",
-                                    "few-distinct", "zipf count=100",  "special"};
+static const char *const every[] = {
+    "uniform",          "uniform max=100", "normal",         "ascending", "descending",
+    "constant value=7", "few-distinct",    "zipf count=100", "special",   "quadratic"};
 
 /* The same bits for any number of threads, and for a shorter array: element i depends on i
  * alone. Only descending starts at the element count. */
@@ -140,7 +171,7 @@ START_TEST(test_bounds)
             unsigned char *data = malloc((size_t)elems * bytes + 8);
 
             memset(data, 0xa5, (size_t)elems * bytes + 8);
-            generator_fill(&g, 1, "in", (enum gpurun_dtype)d, data, elems, 2);
+            fill(&g, 1, "in", (enum gpurun_dtype)d, data, elems, 2);
             for (size_t i = 0; i < 8; i++)
                 ck_assert_uint_eq(data[(size_t)elems * bytes + i], 0xa5);
             free(data);
@@ -413,6 +444,34 @@ START_TEST(test_constants)
 }
 END_TEST
 
+/* The corners of a matrix of 300 by 70001 elements, in blocks of many threads; and one dimension. */
+START_TEST(test_quadratic_places)
+{
+    enum { ROWS = 300, COLUMNS = 70001 };
+    struct gpurun_tensor t = {.name = "a",
+                              .dtype = GPURUN_INT64,
+                              .rank = 2,
+                              .dims = {ROWS, COLUMNS},
+                              .elems = (int64_t)ROWS * COLUMNS};
+    struct generator g = parse("quadratic");
+    int64_t *data = t.host = malloc((size_t)t.elems * sizeof *data);
+
+    generator_fill(&g, 1, &t, 3);
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t j = 0; j < COLUMNS; j += 10000)
+            CHECK_CHEAPLY(data[i * COLUMNS + j] == i * i + j);
+    g = parse("quadratic square=column");
+    generator_fill(&g, 1, &t, 3);
+    CHECK_CHEAPLY(data[299 * COLUMNS + 70000] == 299 + INT64_C(4900000000));
+    t.rank = 1;
+    t.dims[0] = t.elems = 5;
+    generator_fill(&g, 1, &t, 1);
+    for (int64_t j = 0; j < 5; j++)
+        ck_assert_int_eq(data[j], j * j);
+    free(data);
+}
+END_TEST
+
 /* --- parsing and checking ------------------------------------------------------------------------- */
 
 START_TEST(test_parse)
@@ -434,6 +493,12 @@ static const struct {
     {"  ", "no generator is named"},
     {"unifrom", "there is no generator 'unifrom' (did you mean uniform?)"},
     {"few_distinct", "did you mean few-distinct?"},
+    {"quadratic square=diagonal", "square: 'diagonal' is not one of row or column"},
+    {"quadratic square=", "square: '' is not one of row or column"},
+    {"quadratic square", "square has no value (write square=, without blanks)"},
+    {"quadratic square=row square=row", "square is given twice"},
+    {"quadratic squared=row", "quadratic has no parameter 'squared' (did you mean square?)"},
+    {"quadratic step=1", "quadratic has no parameter 'step' (it takes square=)"},
     {"random", "there is no generator 'random' (known are uniform normal ascending"},
     {"Uniform", "did you mean uniform?"},
     {"uniform mim=1", "uniform has no parameter 'mim' (did you mean min?)"},
@@ -475,6 +540,18 @@ static const struct {
     {"uniform min=-1", GPURUN_UINT64,
      "min=-1 is out of range (write a whole number from 0 to 18446744073709551615"},
     {"uniform max=18446744073709549568", GPURUN_UINT64, NULL},
+    {"uniform min=-65504 max=65504", GPURUN_HALF, NULL},
+    {"uniform max=65505", GPURUN_HALF,
+     "uniform: max=65505 is out of range (write a number from -65504 to 65504 for half)"},
+    {"constant value=inf", GPURUN_BFLOAT16, NULL},
+    {"constant value=3.4e38", GPURUN_BFLOAT16, "a number from -3.3895314e+38 to 3.3895314e+38 for"},
+    {"few-distinct count=2048", GPURUN_HALF, NULL},
+    {"few-distinct count=2049", GPURUN_HALF, "a whole number from 1 to 2048 for half"},
+    {"zipf count=256", GPURUN_BFLOAT16, NULL},
+    {"zipf count=257", GPURUN_BFLOAT16, "a whole number from 1 to 256 for bfloat16"},
+    {"normal mean=65000 sd=100", GPURUN_HALF,
+     "normal: mean and 6 sd reach 65600, which half cannot hold (it ends at 65504)"},
+    {"quadratic square=column", GPURUN_UINT8, NULL},
     {"uniform max=18446744073709551616", GPURUN_UINT64, "is out of range"},
     {"uniform max=9223372036854775808", GPURUN_INT64, "is out of range"},
     {"uniform min=0.5", GPURUN_INT32, "uniform: min=0.5 is not whole"},
@@ -547,12 +624,13 @@ START_TEST(test_help)
         ck_assert(row->help[0] != '\0' && strlen(row->parameters) < sizeof names);
         strcpy(names, row->parameters);
         for (char *name; (name = strsep(&at, " ")) != NULL;) {
-            snprintf(text, sizeof text, "%s %s=1", row->name, name);
+            snprintf(text, sizeof text, "%s %s=%s", row->name, name,
+                     strcmp(name, "square") == 0 ? "column" : "1");
             if (*name != '\0')
                 parse(text);
         }
     }
-    ck_assert_int_eq(count, 8);
+    ck_assert_int_eq(count, GENERATOR_COUNT);
 }
 END_TEST
 
@@ -577,6 +655,7 @@ static Suite *generate_suite(void)
     tcase_add_test(values, test_special_reals);
     tcase_add_test(values, test_special_integers);
     tcase_add_test(values, test_constants);
+    tcase_add_test(values, test_quadratic_places);
     suite_add_tcase(suite, values);
 
     tcase_add_test(texts, test_parse);

@@ -172,6 +172,70 @@ START_TEST(test_lost_with_any_bytes)
 }
 END_TEST
 
+/* --- a case ------------------------------------------------------------------------------------- */
+
+static struct run run;
+static struct run_case one;
+static const struct gpurun_variant variant = {.name = "tiled"};
+static const struct gpurun_plugin table = {.name = "here"};
+static const struct plugin plugin = {.table = &table, .build = "0"};
+
+/* A case that took 2 ms in a round in which its bytes were read in 1 ms. */
+static json_t *record_of(double operations, const struct gpurun_proof *proof)
+{
+    json_t *job = json_pack("{sss{}ss}", "job", "x.ini:a", "options", "memory", "explicit"),
+           *record;
+
+    run = (struct run){.plugin = &plugin, .case_count = 1, .ceiling_bytes = 3000};
+    run.ctx.work =
+        (struct gpurun_work){.bytes_read = 2000, .bytes_written = 1000, .operations = operations};
+    one = (struct run_case){.variant = &variant, .name = "tiled", .proof = *proof};
+    samples_add(&run.read_ms, 0, 1);
+    samples_add(&one.time_ms, 0, 2);
+    record = record_case(&run, &one, job);
+    samples_free(&run.read_ms);
+    samples_free(&one.time_ms);
+    json_decref(job);
+    check_valid(record);
+    return record;
+}
+
+START_TEST(test_relative_errors)
+{
+    const struct gpurun_proof with = {.mode = GPURUN_VERIFY_FULL,
+                                      .worst_relative = 0.25,
+                                      .mean_relative = NAN,
+                                      .relative_to = "|A||B|"};
+    const struct gpurun_proof without = {.mode = GPURUN_VERIFY_FULL};
+    json_t *record = record_of(0, &with), *proof = json_object_get(record, "proof");
+
+    ck_assert(json_real_value(json_object_get(proof, "worst_relative")) == 0.25);
+    ck_assert(json_is_null(json_object_get(proof, "mean_relative")));
+    check_text(proof, "relative_to", "|A||B|");
+    json_decref(record);
+    record = record_of(0, &without);
+    proof = json_object_get(record, "proof");
+    check_text(proof, "mode", "full");
+    ck_assert_ptr_null(json_object_get(proof, "worst_relative"));
+    ck_assert_ptr_null(json_object_get(proof, "relative_to"));
+    json_decref(record);
+}
+END_TEST
+
+START_TEST(test_rates_and_limit)
+{
+    const struct gpurun_proof proof = {.mode = GPURUN_VERIFY_FULL};
+    json_t *record = record_of(5000, &proof);
+    const json_t *limit = json_object_get(record, "limit");
+    const json_t *throughput = json_object_get(record, "throughput");
+
+    ck_assert(json_number_value(json_object_get(limit, "percent")) == 50);
+    ck_assert(json_number_value(json_object_get(throughput, "operations_per_s")) == 2500000);
+    ck_assert(json_number_value(json_object_get(throughput, "bytes_per_s")) == 1500000);
+    json_decref(record);
+}
+END_TEST
+
 START_TEST(test_status_names)
 {
     static const char *const names[] = {"passed",  "failed",      "error",         "crashed",
@@ -187,7 +251,8 @@ END_TEST
 static Suite *record_suite(void)
 {
     Suite *suite = suite_create("record");
-    TCase *parts = tcase_create("parts"), *lost = tcase_create("lost");
+    TCase *parts = tcase_create("parts"), *lost = tcase_create("lost"),
+          *cases = tcase_create("cases");
 
     tcase_add_loop_test(parts, test_text, 0, COUNT(text_cases));
     tcase_add_test(parts, test_any_bytes_are_text);
@@ -196,8 +261,11 @@ static Suite *record_suite(void)
     tcase_add_test(lost, test_lost);
     tcase_add_test(lost, test_lost_with_any_bytes);
     tcase_add_test(lost, test_status_names);
+    tcase_add_test(cases, test_relative_errors);
+    tcase_add_test(cases, test_rates_and_limit);
     suite_add_tcase(suite, parts);
     suite_add_tcase(suite, lost);
+    suite_add_tcase(suite, cases);
     return suite;
 }
 

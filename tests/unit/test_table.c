@@ -169,6 +169,58 @@ START_TEST(test_more_rows_and_longer_words_than_there_is_room_for)
 }
 END_TEST
 
+static const struct rate_case {
+    double bytes, operations; /* a second */
+    const char *heading, *figure;
+} rate_cases[] = {
+    {123.4e9, 0, "GB/s", "123.4"},
+    {123.4e9, 5.678e9, "GOP/s", "5.678"},
+    {123.4e9, 999.9e9, "GOP/s", "999.9"},
+    {123.4e9, 51.25e12, "TOP/s", "51.25"},
+};
+
+/* Operations where they are declared, else bytes; one unit for all rows, that of the fastest. */
+START_TEST(test_rates)
+{
+    const struct rate_case *c = &rate_cases[_i];
+    json_t *rows = json_pack("[{sssss{sf}s{sfsf}}{sssss{sf}s{sfsf}}]", "variant", "tiled", "status",
+                             "passed", "time_ms", "median", 2.0, "throughput", "bytes_per_s",
+                             c->bytes, "operations_per_s", c->operations, "variant", "naive",
+                             "status", "passed", "time_ms", "median", 8.0, "throughput",
+                             "bytes_per_s", c->bytes / 4, "operations_per_s", c->operations / 4);
+    char *text, quarter[32];
+
+    ck_assert_ptr_nonnull(rows);
+    text = printed(print_rows, rows);
+    snprintf(quarter, sizeof quarter, " %.4g", strtod(c->figure, NULL) / 4);
+    ck_assert_msg(strstr(text, c->heading) != NULL, "%s", text);
+    ck_assert_msg(strstr(text, c->figure) != NULL, "%s", text);
+    quarter[4] = '\0'; /* three characters: the last digit may be rounded either way */
+    ck_assert_msg(strstr(text, quarter) != NULL, "no %s in %s", quarter, text);
+    free(text);
+    json_decref(rows);
+}
+END_TEST
+
+START_TEST(test_relative_error)
+{
+    json_t *rows =
+        json_pack("[{sssss{sssIs[]sfss}}{sssss{sssIs[s]sfss}}]", "variant", "tiled", "status",
+                  "passed", "proof", "mode", "certify", "checked", (json_int_t)16777216, "relaxed",
+                  "worst_relative", 3.14e-8, "relative_to", "|A||B|", "variant", "cublas", "status",
+                  "passed", "proof", "mode", "full", "checked", (json_int_t)4, "relaxed",
+                  "unsorted", "worst_relative", 0.5, "relative_to", "a very long scale of errors");
+    char *text;
+
+    ck_assert_ptr_nonnull(rows);
+    text = printed(print_rows, rows);
+    ck_assert_msg(strstr(text, "certify, 16777216, 3.1e-08 |A||B|  ") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "full, 4, relaxed, 0.5 a very long   ") != NULL, "%s", text);
+    free(text);
+    json_decref(rows);
+}
+END_TEST
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 static Suite *table_suite(void)
@@ -182,6 +234,8 @@ static Suite *table_suite(void)
     tcase_add_test(format, test_cut_to_size);
     tcase_add_test(print, test_rows_without_times);
     tcase_add_test(print, test_more_rows_and_longer_words_than_there_is_room_for);
+    tcase_add_loop_test(print, test_rates, 0, COUNT(rate_cases));
+    tcase_add_test(print, test_relative_error);
     suite_add_tcase(suite, format);
     suite_add_tcase(suite, print);
     return suite;

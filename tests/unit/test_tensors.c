@@ -288,6 +288,8 @@ static const struct shown_case {
     {GPURUN_UINT64, "[\"18446744073709551615\", 9223372036854775807, \"9223372036854775808\", 0]"},
     {GPURUN_FLOAT, "[\"nan\", \"inf\", \"-inf\", 0.10000000149011612]"},
     {GPURUN_DOUBLE, "[\"nan\", \"inf\", \"-inf\", 1.7976931348623157e308]"},
+    {GPURUN_HALF, "[\"nan\", \"inf\", \"-inf\", 65504.0]"},
+    {GPURUN_BFLOAT16, "[\"nan\", \"inf\", \"-inf\", -1.0078125]"},
 };
 
 #define SET(field, ...)                                                                            \
@@ -322,6 +324,12 @@ static void set_values(enum gpurun_dtype of)
         break;
     case GPURUN_FLOAT:
         SET(f32, -NAN, INFINITY, -INFINITY, 0.1f);
+        break;
+    case GPURUN_HALF:
+        SET(u16, 0xfe00, 0x7c00, 0xfc00, 0x7bff);
+        break;
+    case GPURUN_BFLOAT16:
+        SET(u16, 0x7f81, 0x7f80, 0xff80, 0xbf81);
         break;
     default:
         SET(f64, NAN, INFINITY, -INFINITY, DBL_MAX);

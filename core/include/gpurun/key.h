@@ -18,7 +18,8 @@
 
 static inline bool gpurun_dtype_is_real(enum gpurun_dtype dtype)
 {
-    return dtype == GPURUN_FLOAT || dtype == GPURUN_DOUBLE;
+    return dtype == GPURUN_FLOAT || dtype == GPURUN_DOUBLE || dtype == GPURUN_HALF ||
+           dtype == GPURUN_BFLOAT16;
 }
 
 /* What keys are XORed with last: the sign bit of signed numbers, and all bits to turn the order round. */

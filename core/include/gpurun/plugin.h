@@ -24,7 +24,7 @@ extern "C" {
 
 /* Same major and a minor not above the core's is accepted. Tables only ever grow at their ends: the
  * minor says by how much, the *_size fields let either side step over what it does not know. */
-enum { GPURUN_ABI_MAJOR = 1, GPURUN_ABI_MINOR = 0 };
+enum { GPURUN_ABI_MAJOR = 1, GPURUN_ABI_MINOR = 1 };
 
 #define GPURUN_EXPORT __attribute__((visibility("default")))
 
@@ -48,6 +48,8 @@ enum gpurun_dtype {
     GPURUN_UINT64,
     GPURUN_FLOAT,
     GPURUN_DOUBLE,
+    GPURUN_HALF,     /* binary16; gpurun/half.h converts */
+    GPURUN_BFLOAT16, /* the upper half of a float */
     GPURUN_DTYPE_COUNT
 };
 
@@ -170,6 +172,10 @@ struct gpurun_proof {
     double worst_error;      /* out: largest error seen, in units of the value */
     double bound;            /* out: largest error allowed; 0: exact */
     const char *detects;     /* out: the smallest fault that this proof cannot miss */
+    /* out: the largest and the mean error, each divided by the scale of its element that relative_to
+     * names, "|A||B|" for one; NULL: not reported */
+    double worst_relative, mean_relative;
+    const char *relative_to;
 };
 
 /* --- variants ----------------------------------------------------------------------------------- */
@@ -243,6 +249,7 @@ struct gpurun_core {
                                const char *format, ...) __attribute__((format(printf, 4, 5)));
     void (*wrong)(struct gpurun_ctx *ctx, struct gpurun_proof *proof, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+    void *(*library)(struct gpurun_ctx *ctx, const char *const *sonames);
 };
 
 /* Asks for a tensor; setup only. `input`, `output`, `input.NAME` and `output.NAME` in the job file name
@@ -261,6 +268,12 @@ struct gpurun_core {
 /* Counts one wrong element; the first ten texts are shown. verify only. */
 #define gpurun_wrong(ctx, proof, ...) ((ctx)->core->wrong((ctx), (proof), __VA_ARGS__))
 
+/* Opens a vendor's library, for supported(): the first of a list that ends with NULL, as in
+ * {"libcublas.so.13", "libcublas.so.12", NULL}, that the loader finds or that lies in the CUDA folder
+ * ($CUDA_HOME, $CUDA_PATH or /usr/local/cuda). It stays open; the next call gives the same handle, for
+ * dlsym. NULL after noting which names were tried: return GPURUN_UNSUPPORTED. */
+#define gpurun_library(ctx, sonames) ((ctx)->core->library((ctx), (sonames)))
+
 #define GPURUN_TRY(call)                                                                           \
     do {                                                                                           \
         const enum gpurun_status status_ = (call);                                                 \
@@ -272,7 +285,7 @@ struct gpurun_core {
 
 static inline size_t gpurun_dtype_bytes(enum gpurun_dtype dtype)
 {
-    static const unsigned char bytes[GPURUN_DTYPE_COUNT] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
+    static const unsigned char bytes[GPURUN_DTYPE_COUNT] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 2, 2};
     return bytes[dtype];
 }
 
@@ -291,7 +304,7 @@ static inline const char *gpurun_dtype_name(enum gpurun_dtype dtype)
 {
     static const char *const names[GPURUN_DTYPE_COUNT] = {"int8",  "uint8",  "int16", "uint16",
                                                           "int32", "uint32", "int64", "uint64",
-                                                          "float", "double"};
+                                                          "float", "double", "half",  "bfloat16"};
     return names[dtype];
 }
 
