@@ -1,16 +1,24 @@
 /*
- * What every plugin must keep, whatever it computes:  test_contract [--gpu] PLUGIN.so
+ * What every plugin must keep, whatever it computes:
+ *
+ *     test_contract [--gpu] [--seconds S] PLUGIN.so [VARIANT...]
+ *
+ * --seconds is how long sizes are tried; variants are all unless some are named.
  *
  * Nothing here knows a plugin. Options come from its table, sizes are made small by halving what its setup
  * chose, right is what its verify says, and verify itself is held to account with answers that are spoiled
  * or missing. Without --gpu each test is a process of its own; with --gpu all is one process, as CUDA does
  * not live through a fork, and without a device it is skipped.
  */
+#include "covering.h"
+#include "gpurun/half.h"
+#include "gpurun/key.h"
 #include "job/memory.h"
 #include "job/value.h"
 #include "run/rounds.h"
 #include "run/selftest.h"
 #include "run/tensors.h"
+#include "sizes.h"
 #include <check.h>
 #include <elf.h>
 #include <limits.h>
@@ -37,7 +45,11 @@ static const char *const generators[] = {
     "special", "normal",    "zipf"};
 static const int64_t modes[] = {VERIFY_FULL, VERIFY_CERTIFY};
 
+static const double SIZES_CPU_S = 2, SIZES_GPU_S = 12;
+
 static const char *so_path;
+static double sizes_s;             /* how long sizes are tried */
+static char *const *only_variants; /* NULL: all; ends with NULL */
 static char plugin_name[NAME_MAX + 1];
 static struct plugin plugin;
 static struct device *device; /* NULL: on the CPU */
@@ -76,7 +88,7 @@ struct config {
     } set[OPTIONS_MAX];
     size_t count;
     const char *generator;
-    int64_t offset, memory;
+    int64_t offset, memory, threads;
 };
 
 struct trial {
@@ -90,7 +102,7 @@ struct trial {
 
 static struct config plain_config(void)
 {
-    return (struct config){.generator = "uniform", .memory = GPURUN_AUTO};
+    return (struct config){.generator = "uniform", .memory = GPURUN_AUTO, .threads = GPURUN_AUTO};
 }
 
 static void choose(struct config *c, const char *key, const char *text)
@@ -139,6 +151,7 @@ static void prepare(struct trial *t, const struct config *c, const char *const *
     default_job(t);
     t->job.core.offset = c->offset;
     t->job.core.memory = c->memory;
+    t->job.core.threads = c->threads;
     for (size_t i = 0; i < c->count; i++)
         t->settings[t->job.setting_count++] = (struct setting){
             .key = c->set[i].key, .text = c->set[i].text, .where = {"contract", 2}};
@@ -656,6 +669,39 @@ static void run_cpu_once(struct trial *t, struct run_case *cpu)
             "%s", t->run.why.text);
 }
 
+static bool is_off(const struct trial *t, const char *key)
+{
+    const struct gpurun_option *row = option_find(&plugin.options, key);
+
+    return row != NULL && row->type == GPURUN_OPTION_BOOL && whole_of(t, row) == 0;
+}
+
+/* Another answer is as right: reals where an option `deterministic` says no, any order where `sorted` does. */
+static bool may_waver(const struct trial *t, const struct gpurun_tensor *tensor)
+{
+    return is_off(t, "sorted") ||
+           (is_off(t, "deterministic") && gpurun_dtype_is_real(tensor->dtype));
+}
+
+/* The answer that is there has the bytes of `kept`, as far as they mean something. */
+static void require_same_bytes(const struct trial *t, char *const kept[TENSORS_MAX],
+                               const char *name)
+{
+    for (int i = 0; i < t->run.buffer_count; i++) {
+        const struct gpurun_tensor *tensor = &t->run.buffers[i].tensor;
+
+        REQUIRE(kept[i] == NULL || may_waver(t, tensor) ||
+                    memcmp(kept[i], tensor->host, tensor->bytes) == 0,
+                "%s: two runs of one case write different bytes to %s", name, tensor->name);
+    }
+}
+
+static void free_answer(const struct run *run, char *kept[TENSORS_MAX])
+{
+    for (int i = 0; i < run->buffer_count; i++)
+        free(kept[i]);
+}
+
 START_TEST(test_cpu_gives_the_same_bytes_again)
 {
     for (size_t s = 0; s < GPURUN_COUNT(sizes); s++) {
@@ -670,13 +716,9 @@ START_TEST(test_cpu_gives_the_same_bytes_again)
         keep_answer(&t->run, kept);
         for (int again = 0; again < 3; again++) {
             run_cpu_once(t, &cpu);
-            for (int i = 0; i < t->run.buffer_count; i++)
-                REQUIRE(kept[i] == NULL || memcmp(kept[i], t->run.buffers[i].tensor.host,
-                                                  t->run.buffers[i].declared.bytes) == 0,
-                        "%s differs in run %d", t->run.buffers[i].tensor.name, again + 2);
+            require_same_bytes(t, kept, "cpu");
         }
-        for (int i = 0; i < t->run.buffer_count; i++)
-            free(kept[i]);
+        free_answer(&t->run, kept);
         trial_free(t);
     }
     report("cpu again", 4 * (int)GPURUN_COUNT(sizes), 0);
@@ -815,6 +857,367 @@ START_TEST(test_cpu_with_tunables_at_their_ends)
 }
 END_TEST
 
+/* --- pairs of everything ------------------------------------------------------------------------------------------------ */
+
+static const int64_t pair_sizes[] = {33, 1000, 4097};
+
+/* What the factors of a row stand for; options[f] is the option of factor f, NULL for those named below. */
+struct pairs {
+    struct covering covering;
+    struct config bases[GPURUN_COUNT(pair_sizes)];
+    const struct gpurun_option *options[FACTORS_MAX];
+    int size, generator, offset, memory, variant; /* factors; variant -1 on the CPU */
+    int64_t memories[GPURUN_MEMORY_COUNT];
+    uint32_t variants[CASES_MAX]; /* by the variant factor's value */
+};
+
+static bool is_wanted(const char *variant)
+{
+    for (size_t i = 0; only_variants != NULL && only_variants[i] != NULL; i++)
+        if (strcmp(only_variants[i], variant) == 0)
+            return true;
+    return only_variants == NULL;
+}
+
+static struct pairs *pairs_new(bool on_device)
+{
+    struct pairs *p = allocate(1, sizeof *p);
+    struct covering *c = &p->covering;
+    int memories = 0, variants = 0;
+
+    for (size_t s = 0; s < GPURUN_COUNT(pair_sizes); s++) {
+        p->bases[s] = sized_config(pair_sizes[s]);
+        lower_to(&p->bases[s], pair_sizes[s]);
+    }
+    for (uint32_t i = 0; i < plugin.options.count; i++) {
+        int values = 0;
+
+        while (choice_at(row_at(i), (size_t)values) != NULL)
+            values++;
+        if (values > 0)
+            p->options[covering_add(c, values)] = row_at(i);
+    }
+    for (int64_t m = 0; m < GPURUN_MEMORY_COUNT; m++)
+        if (plugin.table->memory & GPURUN_MEMORY_BIT(m))
+            p->memories[memories++] = m;
+    p->size = covering_add(c, (int)GPURUN_COUNT(pair_sizes));
+    p->generator = covering_add(c, (int)GPURUN_COUNT(generators));
+    p->offset = covering_add(c, (int)GPURUN_COUNT(offsets));
+    p->memory = covering_add(c, memories);
+    for (uint32_t i = 0; on_device && i < plugin.table->variant_count; i++)
+        if (is_wanted(plugin_variant(&plugin, i)->name))
+            p->variants[variants++] = i;
+    p->variant = on_device ? covering_add(c, variants) : -1;
+    c->random = 1;
+    return p;
+}
+
+static struct config config_of_row(const struct pairs *p, const int *row)
+{
+    struct config c = p->bases[row[p->size]];
+
+    for (int f = 0; f < p->covering.count; f++)
+        if (p->options[f] != NULL)
+            choose(&c, p->options[f]->name, choice_at(p->options[f], (size_t)row[f]));
+    c.generator = generators[row[p->generator]];
+    c.offset = offsets[row[p->offset]];
+    c.memory = p->memories[row[p->memory]];
+    return c;
+}
+
+/* What is tried of a row: `ran` is told of each variant that ran, or of -1 for the CPU. */
+typedef void ran_in_row(struct pairs *p, int *row, int variant);
+typedef void try_row(const struct config *c, struct pairs *p, int *row, ran_in_row *ran);
+
+static void row_ran(struct pairs *p, int *row, int variant)
+{
+    int of_variant[FACTORS_MAX];
+
+    memcpy(of_variant, row, sizeof of_variant);
+    for (int v = 0; p->variant >= 0 && v < p->covering.values[p->variant]; v++)
+        if ((int)p->variants[v] == variant)
+            of_variant[p->variant] = v;
+    covering_covers(&p->covering, of_variant);
+}
+
+static void try_pairs(const char *group, bool on_device, try_row *try)
+{
+    struct pairs *p = pairs_new(on_device);
+    int row[FACTORS_MAX] = {0}, rows = 0, covered, given_up;
+
+    for (; covering_next(&p->covering, row); rows++) {
+        const struct config c = config_of_row(p, row);
+
+        try(&c, p, row, row_ran);
+        covering_tried(&p->covering, row);
+    }
+    covering_count(&p->covering, &covered, &given_up);
+    printf("%s %s: %d pairs in %d rows, %d pairs refused with a reason\n", plugin_name, group,
+           covered, rows, given_up);
+    fflush(stdout);
+    REQUIRE(covered > given_up, "more pairs are refused than run");
+    free(p);
+}
+
+/* Proved in both modes, then run twice more for its bytes. */
+static void try_row_on_cpu(const struct config *c, struct pairs *p, int *row, ran_in_row *ran)
+{
+    struct trial *t = trial_new(c);
+    struct run_case cpu = {.name = "cpu"};
+    char *kept[TENSORS_MAX] = {NULL};
+
+    if (t->status == GPURUN_OK) {
+        fill(t);
+        for (size_t m = 0; m < GPURUN_COUNT(modes); m++)
+            REQUIRE(prove(t, &cpu, modes[m]), "%s", t->run.why.text);
+        run_cpu_once(t, &cpu);
+        keep_answer(&t->run, kept);
+        run_cpu_once(t, &cpu);
+        require_same_bytes(t, kept, "cpu");
+        free_answer(&t->run, kept);
+        ran(p, row, -1);
+    }
+    trial_free(t);
+}
+
+START_TEST(test_cpu_pairs)
+{
+    try_pairs("cpu, pairs", false, try_row_on_cpu);
+}
+END_TEST
+
+/* --- sizes ------------------------------------------------------------------------------------------------------------------- */
+
+enum { DIMENSIONS_MAX = 6, OTHERS_MOST = 40 };
+
+struct shapes {
+    struct sizes sizes;
+    const struct gpurun_option *dimensions[DIMENSIONS_MAX];
+    size_t count;
+    size_t driven; /* the dimension that gets the size */
+    int runs, refused, too_large;
+};
+
+/* The elements of the k-th input, -1 behind the last. */
+static int64_t input_elems(const struct run *run, int k)
+{
+    for (int i = 0; i < run->buffer_count; i++)
+        if (run->buffers[i].tensor.role != GPURUN_OUT && k-- == 0)
+            return run->buffers[i].tensor.elems;
+    return -1;
+}
+
+static bool same_inputs(const struct run *a, const struct run *b)
+{
+    for (int k = 0; k < TENSORS_MAX; k++)
+        if (input_elems(a, k) != input_elems(b, k))
+            return false;
+    return true;
+}
+
+static bool same_work(const struct gpurun_work *a, const struct gpurun_work *b)
+{
+    const double changes = fabs(a->bytes_read - b->bytes_read) +
+                           fabs(a->bytes_written - b->bytes_written) +
+                           fabs(a->operations - b->operations);
+
+    return !(changes > 0);
+}
+
+/* A dimension is a whole number that changes how much goes in and how much work that is: padding is none. */
+static bool is_dimension(const struct config *base, const struct trial *at_base,
+                         const struct gpurun_option *row)
+{
+    bool changes = false;
+
+    for (int64_t step = -2; step <= 2 && !changes && is_size(row); step++) {
+        struct config c = *base;
+        struct trial *t;
+
+        choose_whole(&c, row->name, whole_of(at_base, row) + step);
+        t = trial_new(&c);
+        changes = t->status == GPURUN_OK && !same_inputs(&t->run, &at_base->run) &&
+                  !same_work(&t->run.ctx.work, &at_base->run.ctx.work);
+        trial_free(t);
+    }
+    return changes;
+}
+
+static struct shapes *shapes_new(void)
+{
+    struct shapes *s = allocate(1, sizeof *s);
+    const struct config base = plain_config();
+    struct trial *t = trial_new(&base);
+
+    REQUIRE(t->status == GPURUN_OK, "%s", t->run.why.text);
+    for (uint32_t i = 0; i < plugin.options.count && s->count < DIMENSIONS_MAX; i++)
+        if (is_dimension(&base, t, row_at(i)))
+            s->dimensions[s->count++] = row_at(i);
+    trial_free(t);
+    sizes_start(&s->sizes);
+    return s;
+}
+
+static int64_t within(const struct gpurun_option *row, int64_t value)
+{
+    if (row->max > 0 && (double)value > row->max)
+        return (int64_t)row->max;
+    return (double)value < row->min ? (int64_t)row->min : value;
+}
+
+/* The driven dimension gets the size and the others are few, or, at random, all share the elements. */
+static void choose_shape(struct shapes *s, struct config *c, enum size_stream stream, int64_t size)
+{
+    int64_t left = size, value, smallest = size;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct gpurun_option *row = s->dimensions[(s->driven + i) % s->count];
+
+        if (s->count == 1)
+            value = size;
+        else if (stream == SIZES_RANDOM)
+            value = i + 1 < s->count ? sizes_draw_any(&s->sizes, left > 0 ? left : 1) : left;
+        else
+            value = i == 0 ? size : 1 + (int64_t)sizes_draw(&s->sizes, OTHERS_MOST);
+        value = within(row, value);
+        left /= value > 0 ? value : 1;
+        smallest = value < smallest ? value : smallest;
+        choose_whole(c, row->name, value);
+    }
+    for (uint32_t i = 0; i < plugin.options.count; i++) {
+        int64_t value_by_default;
+        struct why why;
+        bool is_chosen = false;
+
+        for (size_t k = 0; k < s->count; k++)
+            is_chosen = is_chosen || s->dimensions[k] == row_at(i);
+        if (!is_chosen && is_size(row_at(i)) &&
+            value_parse_int(row_at(i)->def, &value_by_default, &why) == GPURUN_OK &&
+            value_by_default > smallest)
+            choose_whole(c, row_at(i)->name, within(row_at(i), smallest));
+    }
+}
+
+/* The dimensions that are not driven become 1. */
+static void make_thin(const struct shapes *s, struct config *c)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (i != s->driven)
+            choose_whole(c, s->dimensions[i]->name, within(s->dimensions[i], 1));
+}
+
+/* The size as a job: data, place and mode of proof change with it. Its work stays small, or NULL. */
+static struct trial *trial_of_size(struct shapes *s, enum size_stream stream, int64_t size,
+                                   int64_t *mode)
+{
+    static const char *const data[] = {"uniform", "few-distinct count=3", "uniform", "descending",
+                                       "normal"};
+    const int64_t turn = s->sizes.next[stream];
+    struct config c = plain_config();
+    struct trial *t;
+
+    c.generator = data[turn % GPURUN_COUNT(data)];
+    c.offset = offsets[turn % GPURUN_COUNT(offsets)];
+    c.threads = turn % 8 == 0 ? GPURUN_AUTO : 1;
+    *mode = modes[turn / 2 % GPURUN_COUNT(modes)];
+    choose_shape(s, &c, stream, size);
+    t = trial_new(&c);
+    if (t->status == GPURUN_OK && !is_small(&t->run.ctx.work) && s->count > 1) {
+        trial_free(t);
+        make_thin(s, &c);
+        t = trial_new(&c);
+    }
+    if (t->status != GPURUN_OK || is_small(&t->run.ctx.work))
+        return t;
+    trial_free(t);
+    return NULL;
+}
+
+typedef bool try_trial(struct trial *t, int64_t mode);
+
+static void try_shape(struct shapes *s, enum size_stream stream, int64_t size, try_trial *try)
+{
+    int64_t mode;
+    struct trial *t = trial_of_size(s, stream, size, &mode);
+    bool ran = false;
+
+    s->too_large += t == NULL;
+    if (t == NULL)
+        return;
+    if (t->status == GPURUN_OK) {
+        fill(t);
+        ran = try(t, mode);
+    }
+    s->runs += ran;
+    s->refused += !ran;
+    trial_free(t);
+}
+
+/* Each dimension is driven to the size; at random they share it, in another order each time. */
+static void try_size(struct shapes *s, enum size_stream stream, int64_t size, try_trial *try)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        s->driven = stream == SIZES_RANDOM ? (s->driven + 1) % s->count : i;
+        try_shape(s, stream, size, try);
+        if (stream == SIZES_RANDOM)
+            break;
+    }
+}
+
+/* The stream that has had least of the time and is not at its end; SIZES_STREAMS when all are. */
+static int stream_in_need(const double *spent_s, const bool *is_done)
+{
+    int least = SIZES_STREAMS;
+
+    for (int i = 0; i < SIZES_STREAMS; i++)
+        if (!is_done[i] && (least == SIZES_STREAMS || spent_s[i] < spent_s[least]))
+            least = i;
+    return least;
+}
+
+static void try_sizes(const char *group, try_trial *try)
+{
+    struct shapes *s = shapes_new();
+    double spent_s[SIZES_STREAMS] = {0};
+    bool is_done[SIZES_STREAMS] = {s->count == 0, s->count == 0, s->count == 0};
+    const double start = now_s();
+    int stream;
+
+    /* On a slow machine the first sizes, which may all be refused, are not yet a verdict. */
+    while (now_s() - start < (s->runs > s->refused ? sizes_s : 10 * sizes_s) &&
+           (stream = stream_in_need(spent_s, is_done)) != SIZES_STREAMS) {
+        const double before = now_s();
+        const int64_t size = sizes_next(&s->sizes, (enum size_stream)stream);
+
+        if (size < 0)
+            is_done[stream] = true;
+        else
+            try_size(s, (enum size_stream)stream, size, try);
+        spent_s[stream] += now_s() - before;
+    }
+    printf("%s %s: %d runs, %d refused with a reason, %d too large, %zu dimensions; %lld first "
+           "sizes, %lld of %lld edges, %lld at random\n",
+           plugin_name, group, s->runs, s->refused, s->too_large, s->count,
+           (long long)s->sizes.next[SIZES_EVERY], (long long)s->sizes.next[SIZES_EDGES],
+           (long long)s->sizes.edge_count, (long long)s->sizes.next[SIZES_RANDOM]);
+    fflush(stdout);
+    REQUIRE(s->count == 0 || s->runs > s->refused, "more sizes are refused than run");
+    free(s);
+}
+
+static bool prove_size_on_cpu(struct trial *t, int64_t mode)
+{
+    struct run_case cpu = {.name = "cpu"};
+
+    return prove(t, &cpu, mode);
+}
+
+START_TEST(test_cpu_sizes)
+{
+    try_sizes("cpu, sizes", prove_size_on_cpu);
+}
+END_TEST
+
 /* --- verify -------------------------------------------------------------------------------------------------------------- */
 
 START_TEST(test_a_missing_answer_fails)
@@ -840,28 +1243,64 @@ END_TEST
 
 enum { SPOIL_WAYS = 3 };
 
+static double get_real(enum gpurun_dtype dtype, const void *element)
+{
+    float narrow;
+    uint16_t word;
+    double real;
+
+    switch (dtype) {
+    case GPURUN_FLOAT:
+        memcpy(&narrow, element, sizeof narrow);
+        return (double)narrow;
+    case GPURUN_HALF:
+    case GPURUN_BFLOAT16:
+        memcpy(&word, element, sizeof word);
+        return (double)(dtype == GPURUN_HALF ? gpurun_half_to_float(word)
+                                             : gpurun_bfloat16_to_float(word));
+    default:
+        memcpy(&real, element, sizeof real);
+        return real;
+    }
+}
+
+static void put_real(enum gpurun_dtype dtype, void *element, double real)
+{
+    const float narrow = (float)real;
+    uint16_t word;
+
+    switch (dtype) {
+    case GPURUN_FLOAT:
+        memcpy(element, &narrow, sizeof narrow);
+        break;
+    case GPURUN_HALF:
+    case GPURUN_BFLOAT16:
+        word = dtype == GPURUN_HALF ? gpurun_half_from_double(real)
+                                    : gpurun_bfloat16_from_double(real);
+        memcpy(element, &word, sizeof word);
+        break;
+    default:
+        memcpy(element, &real, sizeof real);
+        break;
+    }
+}
+
 /* Another value in one element: for reals NaN, infinity and a thousand times off, for integers the lowest
  * bit, the top bits and the poison. False when it is the same as before. */
 static bool spoil(enum gpurun_dtype dtype, void *element, int way)
 {
     const size_t size = gpurun_dtype_bytes(dtype);
     unsigned char before[8], *bytes = element;
-    float narrow;
     double real;
 
     memcpy(before, element, size);
-    if (dtype == GPURUN_FLOAT || dtype == GPURUN_DOUBLE) {
-        if (dtype == GPURUN_FLOAT)
-            memcpy(&narrow, element, size);
-        real = dtype == GPURUN_FLOAT ? (double)narrow : 0;
-        if (dtype == GPURUN_DOUBLE)
-            memcpy(&real, element, size);
+    if (gpurun_dtype_is_real(dtype)) {
+        real = get_real(dtype, element);
         if (!isfinite(real))
             real = 0;
         else
             real = way == 0 ? NAN : way == 1 ? INFINITY : real + 1000 * (fabs(real) + 1);
-        narrow = (float)real;
-        memcpy(element, dtype == GPURUN_FLOAT ? (void *)&narrow : (void *)&real, size);
+        put_real(dtype, element, real);
     } else if (way == 0) {
         bytes[0] ^= 0x01;
     } else if (way == 1) {
@@ -942,8 +1381,7 @@ static int spoil_every_element(const struct config *c)
         put_back(&t->run, kept);
         REQUIRE(judge_passes(t, &cpu), "the right answer is refused later: %s", cpu.reason);
     }
-    for (int i = 0; i < t->run.buffer_count; i++)
-        free(kept[i]);
+    free_answer(&t->run, kept);
     trial_free(t);
     return count;
 }
@@ -979,10 +1417,44 @@ START_TEST(test_selftest)
 }
 END_TEST
 
+/* The kinds of spoiled answers of `gpurun selftest`, on a job with the settings of `c`; on few distinct values
+ * in place of the dtype's extremes, whose sums may be infinite or not a number and right all the same. */
+static void selftest_config(const struct config *c, int *runs, int *refused)
+{
+    const bool is_uniform = strcmp(c->generator, "uniform") == 0;
+    json_t *missed = json_array();
+    struct setting settings[OPTIONS_MAX];
+    long long count;
+
+    describe(c);
+    for (size_t i = 0; i < c->count; i++)
+        settings[i] = (struct setting){
+            .key = c->set[i].key, .text = c->set[i].text, .where = {"contract", 2}};
+    count = selftest_job(&plugin, settings, c->count,
+                         is_uniform ? "uniform" : "few-distinct count=5", missed);
+    REQUIRE(json_array_size(missed) == 0, "%zu missed, the first: %s", json_array_size(missed),
+            json_string_value(json_array_get(missed, 0)));
+    *runs += (int)count;
+    *refused += count == 0;
+    json_decref(missed);
+}
+
+START_TEST(test_selftest_of_every_choice)
+{
+    int runs = 0, refused = 0;
+
+    visit_choices(sizes[0], selftest_config, &runs, &refused);
+    report("selftest of every choice", runs, refused);
+    ck_assert(runs > refused || runs + refused == 0);
+}
+END_TEST
+
 /* --- on the device --------------------------------------------------------------------------------------------------------- */
 
 static struct {
-    int runs, unsupported;
+    int runs, sizes, unsupported;
+    int same_bytes,
+        wavering;     /* cases that were run twice for their bytes; reals of a peer that differed */
     char reason[200]; /* the last */
 } tallies[CASES_MAX];
 
@@ -996,12 +1468,52 @@ static void spoil_scratch(struct run *run, int byte)
                 "%s", why.text);
 }
 
-/* One variant: it is refused with a reason, or passes twice in both modes, and its absence fails. */
-static bool prove_variant(struct trial *t, uint32_t i)
+/* One run; verify then leaves of the answer what means something. */
+static void run_on_device_once(struct trial *t, struct run_case *c, int scratch)
 {
-    struct run_case *c = &t->run.cases[t->run.case_count++];
+    tensors_reset_shapes(&t->run);
+    spoil_scratch(&t->run, scratch);
+    c->status = CASE_PASSED;
+    REQUIRE(tensors_poison(&t->run, true) == GPURUN_OK && case_run(&t->run, c) == GPURUN_OK &&
+                tensors_download(&t->run) == GPURUN_OK && case_judge(&t->run, c) == GPURUN_OK,
+            "%s: %s", c->name, t->run.why.text);
+    REQUIRE(c->status == CASE_PASSED, "%s, run again: %s", c->name, c->reason);
+}
+
+/* Two runs of one case, bit for bit, unless the variant promises no order or has a right to waver; of a
+ * peer's reals it is noted only. */
+static void check_same_bytes(struct trial *t, struct run_case *c, uint32_t i)
+{
+    char *kept[TENSORS_MAX] = {NULL};
+
+    if (c->variant->capabilities & (GPURUN_UNSORTED | GPURUN_TIES_ANY))
+        return;
+    run_on_device_once(t, c, 0x77);
+    keep_answer(&t->run, kept);
+    run_on_device_once(t, c, 0x88);
+    for (int b = 0; b < t->run.buffer_count && (c->variant->capabilities & GPURUN_PEER); b++) {
+        const struct gpurun_tensor *tensor = &t->run.buffers[b].tensor;
+
+        if (kept[b] == NULL || !gpurun_dtype_is_real(tensor->dtype) ||
+            memcmp(kept[b], tensor->host, tensor->bytes) == 0)
+            continue;
+        tallies[i].wavering++;
+        memcpy(kept[b], tensor->host, tensor->bytes);
+    }
+    require_same_bytes(t, kept, c->name);
+    tallies[i].same_bytes++;
+    free_answer(&t->run, kept);
+}
+
+/* A case of the variant, with what it needs; NULL where it is refused, with a reason. */
+static struct run_case *start_variant(struct trial *t, uint32_t i)
+{
+    struct run_case *c = &t->run.cases[t->run.case_count];
     enum gpurun_status status;
 
+    if (!is_wanted(plugin_variant(&plugin, i)->name))
+        return NULL;
+    t->run.case_count++;
     *c = (struct run_case){.variant = plugin_variant(&plugin, i)};
     c->name = c->variant->name;
     t->run.why.text[0] = '\0';
@@ -1010,9 +1522,20 @@ static bool prove_variant(struct trial *t, uint32_t i)
         REQUIRE(t->run.why.text[0] != '\0', "%s is unsupported without a reason", c->name);
         tallies[i].unsupported++;
         snprintf(tallies[i].reason, sizeof tallies[i].reason, "%s", t->run.why.text);
-        return false;
+        return NULL;
     }
     REQUIRE(status == GPURUN_OK, "%s: status %d: %s", c->name, (int)status, t->run.why.text);
+    return c;
+}
+
+/* One variant: it is refused with a reason, or passes twice in both modes, its absence fails, and it gives
+ * the same bytes again. */
+static bool prove_variant(struct trial *t, uint32_t i)
+{
+    struct run_case *c = start_variant(t, i);
+
+    if (c == NULL)
+        return false;
     for (int again = 0; again < 2; again++)
         for (size_t m = 0; m < GPURUN_COUNT(modes); m++) {
             spoil_scratch(&t->run, again ? 0xEE : 0x00);
@@ -1021,6 +1544,7 @@ static bool prove_variant(struct trial *t, uint32_t i)
         }
     if (!is_empty(&t->run) && has_own_output(&t->run))
         check_idle_fails(t, c);
+    check_same_bytes(t, c, i);
     tallies[i].runs++;
     return true;
 }
@@ -1120,17 +1644,61 @@ START_TEST(test_gpu_larger_sizes)
 }
 END_TEST
 
+static void try_row_on_device(const struct config *c, struct pairs *p, int *row, ran_in_row *ran)
+{
+    struct trial *t = trial_new(c);
+
+    if (t->status == GPURUN_OK)
+        fill(t);
+    for (uint32_t i = 0; i < plugin.table->variant_count && t->status == GPURUN_OK; i++)
+        if (prove_variant(t, i))
+            ran(p, row, (int)i);
+    trial_free(t);
+}
+
+START_TEST(test_gpu_pairs)
+{
+    try_pairs("gpu, pairs", true, try_row_on_device);
+}
+END_TEST
+
+/* Every variant once, over scratch that an earlier one has left. */
+static bool prove_size_on_device(struct trial *t, int64_t mode)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < plugin.table->variant_count; i++) {
+        struct run_case *c = start_variant(t, i);
+        const bool ran = c != NULL && prove(t, c, mode);
+
+        tallies[i].sizes += ran;
+        any = any || ran;
+    }
+    return any;
+}
+
+START_TEST(test_gpu_sizes)
+{
+    try_sizes("gpu, sizes", prove_size_on_device);
+}
+END_TEST
+
 START_TEST(test_gpu_every_variant_ran)
 {
     for (uint32_t i = 0; i < plugin.table->variant_count; i++) {
         const struct gpurun_variant *v = plugin_variant(&plugin, i);
 
-        printf("%s variant %s: %d runs, %d unsupported%s%s\n", plugin_name, v->name,
-               tallies[i].runs, tallies[i].unsupported, tallies[i].unsupported ? ": " : "",
-               tallies[i].reason);
+        if (!is_wanted(v->name))
+            continue;
+        printf("%s variant %s: %d runs, %d sizes, %d with the same bytes again%s, %d "
+               "unsupported%s%s\n",
+               plugin_name, v->name, tallies[i].runs, tallies[i].sizes, tallies[i].same_bytes,
+               tallies[i].wavering ? " but for reals" : "", tallies[i].unsupported,
+               tallies[i].unsupported ? ": " : "", tallies[i].reason);
         fflush(stdout);
         strcpy(circumstances, v->name);
-        REQUIRE(tallies[i].runs + tallies[i].unsupported > 0, "it was never tried");
+        REQUIRE(tallies[i].runs + tallies[i].sizes + tallies[i].unsupported > 0,
+                "it was never tried");
     }
 }
 END_TEST
@@ -1155,7 +1723,8 @@ static Suite *contract_suite(void)
     Suite *suite = suite_create("contract");
     TCase *table = tcase_create("table"), *setup = tcase_create("setup");
     TCase *cpu = tcase_create("cpu"), *verify = tcase_create("verify");
-    TCase *const all[] = {table, setup, cpu, verify};
+    TCase *pairs = tcase_create("pairs"), *all_sizes = tcase_create("sizes");
+    TCase *const all[] = {table, setup, cpu, verify, pairs, all_sizes};
 
     tcase_add_test(table, test_one_symbol_is_exported);
     tcase_add_test(table, test_options);
@@ -1172,6 +1741,9 @@ static Suite *contract_suite(void)
     tcase_add_test(verify, test_a_missing_answer_fails);
     tcase_add_test(verify, test_every_spoilt_element_fails);
     tcase_add_test(verify, test_selftest);
+    tcase_add_test(verify, test_selftest_of_every_choice);
+    tcase_add_test(pairs, test_cpu_pairs);
+    tcase_add_test(all_sizes, test_cpu_sizes);
     for (size_t i = 0; i < GPURUN_COUNT(all); i++) {
         tcase_add_checked_fixture(all[i], load, unload);
         tcase_set_timeout(all[i], 240);
@@ -1183,7 +1755,8 @@ static Suite *contract_suite(void)
 static Suite *gpu_suite(void)
 {
     Suite *suite = suite_create("contract on the device");
-    TCase *gpu = tcase_create("gpu");
+    TCase *gpu = tcase_create("gpu"), *pairs = tcase_create("pairs");
+    TCase *all_sizes = tcase_create("sizes"), *sum = tcase_create("sum");
 
     tcase_add_test(gpu, test_gpu_memory_strategies);
     tcase_add_test(gpu, test_gpu_generators);
@@ -1191,8 +1764,13 @@ static Suite *gpu_suite(void)
     tcase_add_test(gpu, test_gpu_tiny_sizes);
     tcase_add_test(gpu, test_gpu_tunables);
     tcase_add_test(gpu, test_gpu_larger_sizes);
-    tcase_add_test(gpu, test_gpu_every_variant_ran);
+    tcase_add_test(pairs, test_gpu_pairs);
+    tcase_add_test(all_sizes, test_gpu_sizes);
+    tcase_add_test(sum, test_gpu_every_variant_ran);
     suite_add_tcase(suite, gpu);
+    suite_add_tcase(suite, pairs);
+    suite_add_tcase(suite, all_sizes);
+    suite_add_tcase(suite, sum);
     return suite;
 }
 
@@ -1231,20 +1809,46 @@ static int open_gpu(void)
         fprintf(stderr, "%s\n", why.text);
         return EXIT_FAILURE;
     }
+    for (size_t i = 0; only_variants != NULL && only_variants[i] != NULL; i++)
+        if (plugin_find_variant(&plugin, only_variants[i]) == NULL) {
+            fprintf(stderr, "%s has no variant %s\n", plugin_name, only_variants[i]);
+            return EXIT_FAILURE;
+        }
     printf("%s on %s\n", plugin_name, device_info.name);
     fflush(stdout);
     return 0;
 }
 
+/* Sets what the command line says; false where it makes no sense. */
+static bool read_arguments(char **argv, bool *on_gpu)
+{
+    char *end = NULL;
+
+    *on_gpu = *++argv != NULL && strcmp(*argv, "--gpu") == 0;
+    argv += *on_gpu;
+    sizes_s = *on_gpu ? SIZES_GPU_S : SIZES_CPU_S;
+    if (*argv != NULL && strcmp(*argv, "--seconds") == 0) {
+        sizes_s = *++argv != NULL ? strtod(*argv, &end) : -1;
+        if (!(sizes_s > 0) || *end != '\0')
+            return false;
+        argv++;
+    }
+    so_path = *argv;
+    if (so_path == NULL || so_path[0] == '-')
+        return false;
+    only_variants = argv[1] != NULL ? argv + 1 : NULL;
+    return (only_variants == NULL || *on_gpu) && find_plugin();
+}
+
 int main(int argc, char **argv)
 {
-    const bool on_gpu = argc == 3 && strcmp(argv[1], "--gpu") == 0;
     SRunner *runner;
+    bool on_gpu;
     int failed, code;
 
-    so_path = argv[argc - 1];
-    if ((argc != 2 && !on_gpu) || !find_plugin()) {
-        fprintf(stderr, "use: %s [--gpu] PLUGIN.so\n", argv[0]);
+    if (argc < 1 || !read_arguments(argv, &on_gpu)) {
+        fprintf(stderr, "use: test_contract [--gpu] [--seconds S] PLUGIN.so [VARIANT...]\n"
+                        "Variants can be named with --gpu only.\n");
         return EXIT_FAILURE;
     }
     if (on_gpu && (code = open_gpu()) != 0)

@@ -51,8 +51,11 @@ static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *n
     return GPURUN_OK;
 }
 
-static const struct gpurun_core fake_core = {sizeof(struct gpurun_core), fake_tensor,
-                                             fake_input_shape, fake_fail, fake_wrong};
+static const struct gpurun_core fake_core = {.struct_size = sizeof(struct gpurun_core),
+                                             .tensor = fake_tensor,
+                                             .input_shape = fake_input_shape,
+                                             .fail = fake_fail,
+                                             .wrong = fake_wrong};
 
 static struct job *job_new(enum gpurun_dtype dtype, int64_t n)
 {

@@ -1,0 +1,400 @@
+/*
+ * The baseline against a merge sort of indices that shares nothing with it, on data and at sizes that each of its
+ * steps could trip over. Arrays are allocated to the byte, so that a sanitizer sees any step outside them.
+ */
+#include "sort.h"
+#include "sort_cpu_keys.h"
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the other sort ---------------------------------------------------------------------------------- */
+
+/* Whether element a goes strictly before element b; NaN is last both ways. */
+static bool goes_before(enum gpurun_dtype dtype, bool descending, const void *data, int64_t a,
+                        int64_t b)
+{
+#define COMPARE(type)                                                                              \
+    do {                                                                                           \
+        const type x = ((const type *)data)[a], y = ((const type *)data)[b];                       \
+        return descending ? x > y : x < y;                                                         \
+    } while (0)
+#define COMPARE_REAL(type)                                                                         \
+    do {                                                                                           \
+        const type x = ((const type *)data)[a], y = ((const type *)data)[b];                       \
+        if (isnan(x) || isnan(y))                                                                  \
+            return !isnan(x);                                                                      \
+        return descending ? x > y : x < y;                                                         \
+    } while (0)
+
+    switch (dtype) {
+    case GPURUN_INT32:
+        COMPARE(int32_t);
+    case GPURUN_UINT32:
+        COMPARE(uint32_t);
+    case GPURUN_INT64:
+        COMPARE(int64_t);
+    case GPURUN_UINT64:
+        COMPARE(uint64_t);
+    case GPURUN_FLOAT:
+        COMPARE_REAL(float);
+    default:
+        COMPARE_REAL(double);
+    }
+}
+
+struct order {
+    enum gpurun_dtype dtype;
+    bool descending;
+    const void *data;
+};
+
+/* Sorts `from`, begin to end, into `to`; `from` is spoilt. Both hold the same indices at first. */
+static void merge_sort(const struct order *o, int64_t *from, int64_t *to, int64_t begin,
+                       int64_t end)
+{
+    const int64_t middle = begin + (end - begin) / 2;
+    int64_t a = begin, b = middle;
+
+    if (end - begin < 2)
+        return;
+    merge_sort(o, to, from, begin, middle);
+    merge_sort(o, to, from, middle, end);
+    for (int64_t i = begin; i < end; i++) {
+        const bool take_b = a == middle || (b < end && goes_before(o->dtype, o->descending, o->data,
+                                                                   from[b], from[a]));
+
+        to[i] = take_b ? from[b++] : from[a++];
+    }
+}
+
+static int64_t *sorted_indices(const struct order *o, int64_t n)
+{
+    int64_t *to = malloc((size_t)(n + 1) * sizeof(*to));
+    int64_t *from = malloc((size_t)(n + 1) * sizeof(*from));
+
+    for (int64_t i = 0; i < n; i++)
+        from[i] = to[i] = i;
+    merge_sort(o, from, to, 0, n);
+    free(from);
+    return to;
+}
+
+/* --- the baseline ---------------------------------------------------------------------------------------- */
+
+static char reason[128];
+
+static enum gpurun_status fake_fail(struct gpurun_ctx *ctx, enum gpurun_status status,
+                                    const char *key, const char *format, ...)
+{
+    (void)ctx;
+    snprintf(reason, sizeof(reason), "%s: %s", key, format);
+    return status;
+}
+
+static const struct gpurun_core fake_core = {.struct_size = sizeof(struct gpurun_core),
+                                             .fail = fake_fail};
+
+struct run {
+    struct order order;
+    int64_t n;
+    size_t value_bytes;
+    int threads;
+    void *sorted, *values;
+};
+
+static enum gpurun_status run_baseline(struct run *run, void *values)
+{
+    struct gpurun_tensor keys = {.host = (void *)(uintptr_t)run->order.data}, in = {.host = values},
+                         sorted = {.host = run->sorted}, out = {.host = run->values};
+    struct sort_options options = {.n = run->n};
+    struct sort_state state = {
+        .keys = &keys,
+        .sorted = &sorted,
+        .values = run->value_bytes ? &in : NULL,
+        .sorted_values = run->value_bytes ? &out : NULL,
+        .elem_bytes = gpurun_dtype_bytes(run->order.dtype),
+        .value_bytes = run->value_bytes,
+        .map = sort_map_for(run->order.dtype, run->order.descending),
+    };
+    struct gpurun_ctx ctx = {
+        .core = &fake_core, .options = &options, .state = &state, .threads = run->threads};
+
+    return sort_run_cpu(&ctx);
+}
+
+static void *values_of(int64_t n, size_t bytes)
+{
+    char *values = malloc((size_t)n * bytes + 1);
+
+    for (int64_t i = 0; i < n; i++)
+        memcpy(values + (size_t)i * bytes, &i, bytes); /* the low bytes come first */
+    return values;
+}
+
+/* Bits of keys, and of values that are indices, must be the other sort's. */
+static void expect(const char *what, struct order order, int64_t n, size_t value_bytes, int threads)
+{
+    const size_t bytes = gpurun_dtype_bytes(order.dtype);
+    struct run run = {order, n, value_bytes, threads, malloc((size_t)n * bytes + 1), NULL};
+    int64_t *truth = sorted_indices(&order, n);
+    void *values = values_of(n, value_bytes);
+
+    run.values = malloc((size_t)n * value_bytes + 1);
+    memset(run.sorted, 0xa5, (size_t)n * bytes);
+    ck_assert_int_eq(run_baseline(&run, values), GPURUN_OK);
+    for (int64_t i = 0; i < n; i++) {
+        const char *key = (const char *)order.data + (size_t)truth[i] * bytes;
+
+        if (memcmp((char *)run.sorted + (size_t)i * bytes, key, bytes) != 0 ||
+            memcmp((char *)run.values + (size_t)i * value_bytes, &truth[i], value_bytes) != 0)
+            ck_abort_msg("%s: %s n %lld descending %d values %zu threads %d: element %lld", what,
+                         gpurun_dtype_name(order.dtype), (long long)n, order.descending,
+                         value_bytes, threads, (long long)i);
+    }
+    free(run.sorted);
+    free(run.values);
+    free(values);
+    free(truth);
+}
+
+/* --- data ------------------------------------------------------------------------------------------------ */
+
+static uint64_t draw(uint64_t *seed)
+{
+    uint64_t x = *seed += UINT64_C(0x9e3779b97f4a7c15);
+
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static double draw_uniform(uint64_t *seed)
+{
+    return (double)(draw(seed) >> 11) * 0x1p-53;
+}
+
+static double draw_normal(uint64_t *seed)
+{
+    const double radius = sqrt(-2 * log(draw_uniform(seed) + 0x1p-60));
+
+    return radius * cos(6.283185307179586 * draw_uniform(seed));
+}
+
+enum shape {
+    ANY_BITS, /* of reals: every NaN, infinity, subnormal */
+    NORMAL,
+    CONSTANT,
+    TWO_VALUES,
+    ASCENDING,
+    ORGAN_PIPE,
+    ALL_WIDTHS,
+    FAR_OUT,     /* one in a thousand anywhere, the others close together */
+    ONE_FAR_OUT, /* that no sample sees */
+    SPECIAL,     /* reals: zeros of either sign, NaNs of any payload, a few numbers */
+    SHAPES,
+};
+
+/* The i-th of n numbers. */
+static double shaped(enum shape shape, int64_t i, int64_t n, uint64_t *seed)
+{
+    const uint64_t random = draw(seed);
+
+    switch (shape) {
+    case NORMAL:
+        return 1000 * draw_normal(seed);
+    case CONSTANT:
+        return -7;
+    case TWO_VALUES:
+        return random % 2 ? 1e6 : -3;
+    case ASCENDING:
+        return (double)(i - n / 3);
+    case ORGAN_PIPE:
+        return (double)(i < n / 2 ? i : n - i);
+    case ALL_WIDTHS:
+        return (double)(int64_t)(random >> random % 64 >> 33);
+    case FAR_OUT:
+        return (double)(int32_t)(random % 1000 == 0 ? random >> 32 : random >> 44);
+    case ONE_FAR_OUT:
+        return i == n / 2 ? 2e9 : (double)(random % 3);
+    default:
+        return (double)(random % 9) - 4;
+    }
+}
+
+/* -0 and NaNs of either sign and of any payload among the numbers. */
+static uint64_t special_bits(size_t bytes, uint64_t bits, uint64_t *seed)
+{
+    const uint64_t random = draw(seed), sign = UINT64_C(1) << (8 * bytes - 1);
+    const uint64_t infinity = bytes == 4 ? UINT64_C(0x7f800000) : UINT64_C(0x7ff0000000000000);
+
+    switch (random % 8) {
+    case 0:
+        return random & sign;
+    case 1:
+        return (random & sign) | infinity | (random >> 8 & 0xffff) | 1;
+    default:
+        return bits;
+    }
+}
+
+static void *make_data(enum gpurun_dtype dtype, enum shape shape, int64_t n, uint64_t *seed)
+{
+    const size_t bytes = gpurun_dtype_bytes(dtype);
+    char *data = malloc((size_t)n * bytes + 1);
+
+    for (int64_t i = 0; i < n; i++) {
+        const double x = shaped(shape, i, n, seed);
+        const bool is_unsigned = dtype == GPURUN_UINT32 || dtype == GPURUN_UINT64;
+        const float narrow = (float)x;
+        uint64_t bits = (uint64_t)(int64_t)x;
+
+        if (is_unsigned && x < 0)
+            bits = (uint64_t)(int64_t)-x;
+        if (dtype == GPURUN_FLOAT)
+            memcpy(&bits, &narrow, sizeof(narrow));
+        if (dtype == GPURUN_DOUBLE)
+            memcpy(&bits, &x, sizeof(x));
+        if (shape == ANY_BITS)
+            bits = draw(seed);
+        if (shape == SPECIAL && gpurun_dtype_is_real(dtype))
+            bits = special_bits(bytes, bits, seed);
+        memcpy(data + (size_t)i * bytes, &bits, bytes);
+    }
+    return data;
+}
+
+static const char *const shape_names[] = {"any bits",    "normal",     "constant",   "two values",
+                                          "ascending",   "organ pipe", "all widths", "far out",
+                                          "one far out", "special"};
+
+static void expect_shape(enum gpurun_dtype dtype, bool descending, enum shape shape, int64_t n,
+                         size_t values, int threads, uint64_t *seed)
+{
+    void *data = make_data(dtype, shape, n, seed);
+
+    expect(shape_names[shape], (struct order){dtype, descending, data}, n, values, threads);
+    free(data);
+}
+
+/* --- tests -------------------------------------------------------------------------------------------------- */
+
+/* The other sort itself, by hand. */
+START_TEST(the_other_sort_is_right)
+{
+    static const float data[] = {2, -0.0f, NAN, 0, -1, 2, -NAN};
+    static const int64_t up[] = {4, 1, 3, 0, 5, 2, 6}, down[] = {0, 5, 1, 3, 4, 2, 6};
+    int64_t *order = sorted_indices(&(struct order){GPURUN_FLOAT, false, data}, 7);
+
+    ck_assert_mem_eq(order, up, sizeof(up));
+    free(order);
+    order = sorted_indices(&(struct order){GPURUN_FLOAT, true, data}, 7);
+    ck_assert_mem_eq(order, down, sizeof(down));
+    free(order);
+}
+END_TEST
+
+START_TEST(small_arrays)
+{
+    static const int64_t sizes[] = {0,  1,  2,  3,    CPU_FEW - 1, CPU_FEW, CPU_FEW + 1,
+                                    63, 64, 65, 1023, 1024,        1025,    4099};
+    uint64_t seed = (uint64_t)_i;
+
+    for (size_t i = 0; i < GPURUN_COUNT(sizes); i++)
+        for (int shape = 0; shape < SHAPES; shape++)
+            for (int way = 0; way < 6; way++)
+                expect_shape((enum gpurun_dtype)_i, way % 2, (enum shape)shape, sizes[i],
+                             (size_t)(way / 2 * 4), 1, &seed);
+}
+END_TEST
+
+/* Around the largest array that is sorted in the cache at once, and one with more buckets. */
+START_TEST(keys_at_the_edge_of_the_cache)
+{
+    const int64_t cached = KEYS_CACHE_BYTES / (int64_t)gpurun_dtype_bytes((enum gpurun_dtype)_i);
+    const int64_t sizes[] = {cached - 1, cached, cached + 1};
+    static const enum shape shapes[] = {NORMAL, SPECIAL};
+    uint64_t seed = (uint64_t)_i << 8;
+
+    for (size_t i = 0; i < GPURUN_COUNT(sizes); i++)
+        for (size_t k = 0; k < GPURUN_COUNT(shapes); k++)
+            expect_shape((enum gpurun_dtype)_i, (i + k) % 2, shapes[k], sizes[i], 0, 1 + (int)k,
+                         &seed);
+    for (int shape = 0; shape < SHAPES; shape++)
+        expect_shape((enum gpurun_dtype)_i, shape % 2, (enum shape)shape, cached * 5 / 4 + 1, 0,
+                     1 + shape / 2 % 4, &seed);
+    expect_shape((enum gpurun_dtype)_i, false, SPECIAL, cached * 3 / 2 + 77, 0, 3, &seed);
+}
+END_TEST
+
+/* Buckets that one pass leaves larger than the cache are cut again, by one thread and by all. */
+START_TEST(keys_that_a_sample_cannot_tell_apart)
+{
+    const int64_t n = 500009;
+    uint64_t seed = 5, *data = malloc((size_t)n * sizeof(*data));
+
+    /* Nearly all in one cell of the first plan, and in one of the second. */
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t random = draw(&seed);
+        data[i] = i % 5000 == 0 ? random : i % 50 == 0 ? random >> 24 : random >> 44;
+    }
+    for (int threads = 1; threads <= 3; threads++)
+        expect("nested", (struct order){GPURUN_UINT64, threads == 2, data}, n, 0, threads);
+    free(data);
+}
+END_TEST
+
+START_TEST(pairs_at_the_edge_of_the_cache)
+{
+    static const int64_t sizes[] = {CPU_CACHED - 1, CPU_CACHED, CPU_CACHED + 1};
+    uint64_t seed = (uint64_t)_i << 16;
+
+    for (size_t i = 0; i < GPURUN_COUNT(sizes); i++)
+        for (int shape = (int)i % 2; shape < SHAPES; shape += 2)
+            expect_shape((enum gpurun_dtype)_i, shape / 2 % 2, (enum shape)shape, sizes[i],
+                         4 + 4 * (i % 2), 1 + (int)(draw(&seed) % 4), &seed);
+}
+END_TEST
+
+START_TEST(the_baseline_says_when_memory_is_short)
+{
+    static uint32_t one = 1, result;
+    struct run run = {{GPURUN_UINT32, false, &one}, INT64_C(1) << 50, 0, 1, &result, &result};
+
+    for (; run.value_bytes <= 8; run.value_bytes += 4) {
+        reason[0] = '\0';
+        ck_assert_int_eq(run_baseline(&run, &one), GPURUN_NO_MEMORY);
+        ck_assert_str_eq(reason, "n: no host memory for a second copy of the data");
+    }
+}
+END_TEST
+
+static Suite *sort_cpu_suite(void)
+{
+    Suite *suite = suite_create("sort baseline");
+    TCase *run = tcase_create("against another sort");
+    const int first = GPURUN_INT32, last = GPURUN_DOUBLE + 1;
+
+    tcase_set_timeout(run, 60);
+    tcase_add_test(run, the_other_sort_is_right);
+    tcase_add_loop_test(run, small_arrays, first, last);
+    tcase_add_loop_test(run, keys_at_the_edge_of_the_cache, first, last);
+    tcase_add_test(run, keys_that_a_sample_cannot_tell_apart);
+    tcase_add_loop_test(run, pairs_at_the_edge_of_the_cache, first, last);
+    tcase_add_test(run, the_baseline_says_when_memory_is_short);
+    suite_add_tcase(suite, run);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(sort_cpu_suite());
+    int failed;
+
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
