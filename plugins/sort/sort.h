@@ -80,6 +80,7 @@ enum gpurun_status sort_launch_split(struct gpurun_ctx *ctx);
 size_t sort_radix_scratch(struct gpurun_ctx *ctx);
 enum gpurun_status sort_launch_radix(struct gpurun_ctx *ctx);
 
+enum gpurun_status sort_onesweep_supported(struct gpurun_ctx *ctx);
 size_t sort_onesweep_scratch(struct gpurun_ctx *ctx);
 enum gpurun_status sort_launch_onesweep(struct gpurun_ctx *ctx);
 

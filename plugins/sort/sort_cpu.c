@@ -1,10 +1,11 @@
 /*
- * The baseline: a stable radix sort. In memory it goes by the highest digit first, so that one pass leaves
- * stretches that fit a core's cache; those are sorted by the digits below it, least first, and the few keys
- * that these leave open are inserted. Threads share the first pass and then take whole stretches.
- * Elements stay raw bits and become keys where a digit is read, so the bits of NaN and -0 survive.
+ * The baseline. Keys without values are sorted in sort_cpu_keys.c. Pairs: a stable radix sort. In memory it goes by
+ * the highest digit first, so that one pass leaves stretches that fit a core's cache; those are sorted by the
+ * digits below it, least first, and the few pairs that these leave open are inserted. Threads share the first
+ * pass and then take whole stretches. Keys stay raw bits until a digit is read, so the bits of NaN and -0 survive.
  */
 #include "sort_cpu.h"
+#include "sort_cpu_keys.h"
 #include <omp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,113 +16,71 @@ enum {
     SAMPLES = 9, /* whose median is the pivot of a step */
 };
 
-/* --- each kind of element ---------------------------------------------------------------------------- */
+/* --- each kind of pair ------------------------------------------------------------------------------- */
 
-#define NAME(x)    x##_whole32_0
-#define BITS       uint32_t
-#define INFINITE   UINT32_C(0x7f800000)
-#define REAL       false
-#define VALUE      uint32_t
-#define HAS_VALUES 0
+#define NAME(x)  x##_whole32_4
+#define BITS     uint32_t
+#define INFINITE UINT32_C(0x7f800000)
+#define REAL     false
+#define VALUE    uint32_t
 #include "sort_cpu_kind.h"
 
-#define NAME(x)    x##_whole32_4
-#define BITS       uint32_t
-#define INFINITE   UINT32_C(0x7f800000)
-#define REAL       false
-#define VALUE      uint32_t
-#define HAS_VALUES 1
+#define NAME(x)  x##_whole32_8
+#define BITS     uint32_t
+#define INFINITE UINT32_C(0x7f800000)
+#define REAL     false
+#define VALUE    uint64_t
 #include "sort_cpu_kind.h"
 
-#define NAME(x)    x##_whole32_8
-#define BITS       uint32_t
-#define INFINITE   UINT32_C(0x7f800000)
-#define REAL       false
-#define VALUE      uint64_t
-#define HAS_VALUES 1
+#define NAME(x)  x##_real32_4
+#define BITS     uint32_t
+#define INFINITE UINT32_C(0x7f800000)
+#define REAL     true
+#define VALUE    uint32_t
 #include "sort_cpu_kind.h"
 
-#define NAME(x)    x##_real32_0
-#define BITS       uint32_t
-#define INFINITE   UINT32_C(0x7f800000)
-#define REAL       true
-#define VALUE      uint32_t
-#define HAS_VALUES 0
+#define NAME(x)  x##_real32_8
+#define BITS     uint32_t
+#define INFINITE UINT32_C(0x7f800000)
+#define REAL     true
+#define VALUE    uint64_t
 #include "sort_cpu_kind.h"
 
-#define NAME(x)    x##_real32_4
-#define BITS       uint32_t
-#define INFINITE   UINT32_C(0x7f800000)
-#define REAL       true
-#define VALUE      uint32_t
-#define HAS_VALUES 1
+#define NAME(x)  x##_whole64_4
+#define BITS     uint64_t
+#define INFINITE UINT64_C(0x7ff0000000000000)
+#define REAL     false
+#define VALUE    uint32_t
 #include "sort_cpu_kind.h"
 
-#define NAME(x)    x##_real32_8
-#define BITS       uint32_t
-#define INFINITE   UINT32_C(0x7f800000)
-#define REAL       true
-#define VALUE      uint64_t
-#define HAS_VALUES 1
+#define NAME(x)  x##_whole64_8
+#define BITS     uint64_t
+#define INFINITE UINT64_C(0x7ff0000000000000)
+#define REAL     false
+#define VALUE    uint64_t
 #include "sort_cpu_kind.h"
 
-#define NAME(x)    x##_whole64_0
-#define BITS       uint64_t
-#define INFINITE   UINT64_C(0x7ff0000000000000)
-#define REAL       false
-#define VALUE      uint32_t
-#define HAS_VALUES 0
+#define NAME(x)  x##_real64_4
+#define BITS     uint64_t
+#define INFINITE UINT64_C(0x7ff0000000000000)
+#define REAL     true
+#define VALUE    uint32_t
 #include "sort_cpu_kind.h"
 
-#define NAME(x)    x##_whole64_4
-#define BITS       uint64_t
-#define INFINITE   UINT64_C(0x7ff0000000000000)
-#define REAL       false
-#define VALUE      uint32_t
-#define HAS_VALUES 1
-#include "sort_cpu_kind.h"
-
-#define NAME(x)    x##_whole64_8
-#define BITS       uint64_t
-#define INFINITE   UINT64_C(0x7ff0000000000000)
-#define REAL       false
-#define VALUE      uint64_t
-#define HAS_VALUES 1
-#include "sort_cpu_kind.h"
-
-#define NAME(x)    x##_real64_0
-#define BITS       uint64_t
-#define INFINITE   UINT64_C(0x7ff0000000000000)
-#define REAL       true
-#define VALUE      uint32_t
-#define HAS_VALUES 0
-#include "sort_cpu_kind.h"
-
-#define NAME(x)    x##_real64_4
-#define BITS       uint64_t
-#define INFINITE   UINT64_C(0x7ff0000000000000)
-#define REAL       true
-#define VALUE      uint32_t
-#define HAS_VALUES 1
-#include "sort_cpu_kind.h"
-
-#define NAME(x)    x##_real64_8
-#define BITS       uint64_t
-#define INFINITE   UINT64_C(0x7ff0000000000000)
-#define REAL       true
-#define VALUE      uint64_t
-#define HAS_VALUES 1
+#define NAME(x)  x##_real64_8
+#define BITS     uint64_t
+#define INFINITE UINT64_C(0x7ff0000000000000)
+#define REAL     true
+#define VALUE    uint64_t
 #include "sort_cpu_kind.h"
 
 static const struct kind *kind_of(const struct sort_state *s)
 {
-    static const struct kind *const kinds[2][2][3] = {
-        {{&kind_whole32_0, &kind_whole32_4, &kind_whole32_8},
-         {&kind_real32_0, &kind_real32_4, &kind_real32_8}},
-        {{&kind_whole64_0, &kind_whole64_4, &kind_whole64_8},
-         {&kind_real64_0, &kind_real64_4, &kind_real64_8}}};
+    static const struct kind *const kinds[2][2][2] = {
+        {{&kind_whole32_4, &kind_whole32_8}, {&kind_real32_4, &kind_real32_8}},
+        {{&kind_whole64_4, &kind_whole64_8}, {&kind_real64_4, &kind_real64_8}}};
 
-    return kinds[s->elem_bytes == 8][s->map.is_real][s->value_bytes / 4];
+    return kinds[s->elem_bytes == 8][s->map.is_real][s->value_bytes == 8];
 }
 
 /* --- the sort ---------------------------------------------------------------------------------------------- */
@@ -133,14 +92,7 @@ struct sorter {
     struct items cache; /* CPU_CACHED elements per thread */
     int threads;
     int64_t (*at)[CPU_TOPS]; /* one per thread */
-    struct line *lines;      /* CPU_TOPS per thread */
 };
-
-/* Where part i of `parts` of begin to end begins. */
-static int64_t part_of(int64_t begin, int64_t end, int i, int parts)
-{
-    return begin + (end - begin) / parts * i + ((end - begin) % parts) * i / parts;
-}
 
 /* Bits in which keys differ; a part begins with the last element of the part before, which joins the two. */
 static uint64_t find_differing(const struct sorter *s, struct items from, int64_t begin,
@@ -150,10 +102,10 @@ static uint64_t find_differing(const struct sorter *s, struct items from, int64_
 
 #pragma omp parallel for num_threads(s->threads) schedule(static, 1) reduction(| : found)
     for (int i = 0; i < s->threads; i++) {
-        const int64_t first = part_of(begin, end, i, s->threads);
+        const int64_t first = sort_cpu_part(begin, end, i, s->threads);
 
         found |= s->kind->differing(from, first > begin ? first - 1 : first,
-                                    part_of(begin, end, i + 1, s->threads), s->map);
+                                    sort_cpu_part(begin, end, i + 1, s->threads), s->map);
     }
     return found;
 }
@@ -180,19 +132,16 @@ static void partition_shared(const struct sorter *s, struct items from, struct i
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int i = 0; i < parts; i++) {
         memset(s->at[i], 0, sizeof(s->at[i]));
-        s->kind->count(from, part_of(begin, end, i, parts), part_of(begin, end, i + 1, parts),
-                       s->map, w, s->at[i]);
+        s->kind->count(from, sort_cpu_part(begin, end, i, parts),
+                       sort_cpu_part(begin, end, i + 1, parts), s->map, w, s->at[i]);
     }
     place_parts(s, begin, parts, begins);
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int i = 0; i < parts; i++) {
-        const int64_t first = part_of(begin, end, i, parts);
-        const int64_t last = part_of(begin, end, i + 1, parts);
+        const int64_t first = sort_cpu_part(begin, end, i, parts);
+        const int64_t last = sort_cpu_part(begin, end, i + 1, parts);
 
-        if (from.values)
-            s->kind->scatter(from, to, first, last, s->map, w, s->at[i]);
-        else
-            s->kind->stream(from, to, first, last, s->map, w, s->at[i], s->lines + i * CPU_TOPS);
+        s->kind->scatter(from, to, first, last, s->map, w, s->at[i]);
     }
 }
 
@@ -201,11 +150,9 @@ static void sort_alone(const struct sorter *s, struct items from, int64_t begin,
 {
     const struct kind *kind = s->kind;
     const int thread = omp_get_thread_num();
-    const struct room room = {kind->at(s->cache, (int64_t)thread * CPU_CACHED),
-                              s->lines + (size_t)thread * CPU_TOPS};
 
-    kind->sort(kind->at(from, begin), kind->at(s->to, begin), kind->at(s->other, begin), &room,
-               end - begin, s->map);
+    kind->sort(kind->at(from, begin), kind->at(s->to, begin), kind->at(s->other, begin),
+               kind->at(s->cache, (int64_t)thread * CPU_CACHED), end - begin, s->map);
 }
 
 /* A stretch that is worth all threads. Values of the digit that are still more than a fair share of it are
@@ -234,37 +181,34 @@ static void sort_shared(const struct sorter *s, struct items from, int64_t begin
             sort_alone(s, next, begins[value], begins[value + 1]);
 }
 
-/* Room for a second copy. Its pages are touched here and there, so the fewer the better. */
-static void *allocate_spare(int64_t elems, size_t bytes)
+/* Room that is touched here and there, so the fewer pages the better, unless little of it is. What is never
+ * touched costs nothing. */
+static void *allocate_spare(int64_t elems, size_t bytes, bool is_large)
 {
     const size_t room = ((size_t)elems * bytes / HUGE_PAGE + 1) * HUGE_PAGE;
     void *spare = aligned_alloc(HUGE_PAGE, room);
 
-    if (spare)
+    if (spare && is_large)
         madvise(spare, room, MADV_HUGEPAGE); /* a wish: sorting goes on without */
     return spare;
 }
 
-static bool sort_whole(struct gpurun_ctx *ctx)
+static bool sort_pairs(const struct sort_state *s, int64_t n, int threads)
 {
-    const struct sort_state *s = sort_state_of(ctx);
-    const int64_t n = sort_options_of(ctx)->n, worth = n / PART_LEAST + 1;
-    const int threads = worth < ctx->threads ? (int)worth : ctx->threads;
     const int64_t cached = (int64_t)threads * CPU_CACHED;
-    const bool has_values = s->value_bytes > 0;
-    const struct items in = {s->keys->host, has_values ? s->values->host : NULL};
-    struct sorter sorter = {
-        .kind = kind_of(s),
-        .map = s->map,
-        .to = {s->sorted->host, has_values ? s->sorted_values->host : NULL},
-        .other = {allocate_spare(n, s->elem_bytes), allocate_spare(n, s->value_bytes)},
-        .cache = {allocate_spare(cached, s->elem_bytes), allocate_spare(cached, s->value_bytes)},
-        .threads = threads,
-        .at = malloc((size_t)threads * sizeof(*sorter.at)),
-        .lines =
-            aligned_alloc(sizeof(struct line), (size_t)threads * CPU_TOPS * sizeof(*sorter.lines))};
+    const bool is_large = n > CPU_CACHED;
+    const struct items in = {s->keys->host, s->values->host};
+    struct sorter sorter = {.kind = kind_of(s),
+                            .map = s->map,
+                            .to = {s->sorted->host, s->sorted_values->host},
+                            .other = {allocate_spare(n, s->elem_bytes, is_large),
+                                      allocate_spare(n, s->value_bytes, is_large)},
+                            .cache = {allocate_spare(cached, s->elem_bytes, is_large),
+                                      allocate_spare(cached, s->value_bytes, is_large)},
+                            .threads = threads,
+                            .at = malloc((size_t)threads * sizeof(*sorter.at))};
     const bool ok = sorter.other.keys && sorter.other.values && sorter.cache.keys &&
-                    sorter.cache.values && sorter.at && sorter.lines;
+                    sorter.cache.values && sorter.at;
 
     if (ok)
         sort_shared(&sorter, in, 0, n);
@@ -273,8 +217,37 @@ static bool sort_whole(struct gpurun_ctx *ctx)
     free(sorter.cache.keys);
     free(sorter.cache.values);
     free(sorter.at);
-    free(sorter.lines);
     return ok;
+}
+
+static bool sort_keys(const struct sort_state *s, int64_t n, int threads)
+{
+    const bool is_large = (size_t)n * s->elem_bytes > KEYS_CACHE_BYTES;
+    struct keys_job job = {.in = s->keys->host,
+                           .to = s->sorted->host,
+                           .other = allocate_spare(n, s->elem_bytes, is_large),
+                           .elems = n,
+                           .map = s->map,
+                           .threads = threads,
+                           .rooms = allocate_spare(threads, sizeof(*job.rooms), is_large)};
+    const bool ok = job.other && job.rooms;
+
+    if (ok && s->elem_bytes == 4)
+        sort_cpu_keys32(&job);
+    else if (ok)
+        sort_cpu_keys64(&job);
+    free(job.other);
+    free(job.rooms);
+    return ok;
+}
+
+static bool sort_whole(struct gpurun_ctx *ctx)
+{
+    const struct sort_state *s = sort_state_of(ctx);
+    const int64_t n = sort_options_of(ctx)->n, worth = n / PART_LEAST + 1;
+    const int threads = worth < ctx->threads ? (int)worth : ctx->threads;
+
+    return s->values ? sort_pairs(s, n, threads) : sort_keys(s, n, threads);
 }
 
 /* --- one step of quicksort ------------------------------------------------------------------------------ */

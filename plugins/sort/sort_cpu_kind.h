@@ -1,8 +1,8 @@
 /*
- * The loops of the baseline for one kind of element. Included once per kind, without a guard, with
- *     NAME(x)  x with a suffix of the kind      BITS  uint32_t or uint64_t
+ * The loops of the baseline for one kind of pair. Included once per kind, without a guard, with
+ *     NAME(x)  x with a suffix of the kind    BITS  uint32_t or uint64_t
  *     INFINITE  the bits of infinity          REAL  whether keys are floats
- *     VALUE    type of a value                  HAS_VALUES  whether there are any
+ *     VALUE    type of a value
  */
 
 /* sort_key, with neither branches nor a look at what the kind of element makes plain. */
@@ -26,8 +26,7 @@ static inline BITS NAME(key_at)(struct items from, int64_t i, struct sort_map ma
 static inline void NAME(move)(struct items to, int64_t j, struct items from, int64_t i)
 {
     ((BITS *)to.keys)[j] = ((const BITS *)from.keys)[i];
-    if (HAS_VALUES)
-        ((VALUE *)to.values)[j] = ((const VALUE *)from.values)[i];
+    ((VALUE *)to.values)[j] = ((const VALUE *)from.values)[i];
 }
 
 static uint64_t NAME(differing)(struct items from, int64_t begin, int64_t end, struct sort_map map)
@@ -58,44 +57,6 @@ static void NAME(scatter)(struct items from, struct items to, int64_t begin, int
         NAME(move)(to, at[NAME(key_at)(from, i, map) >> w.shift & mask]++, from, i);
 }
 
-/* As scatter, for keys without values that are far apart: a line of each value is collected first, and goes to
- * memory whole, past the cache. Elements at the ends of a line that are not ours to write are left alone. */
-static void NAME(stream)(struct items from, struct items to, int64_t begin, int64_t end,
-                         struct sort_map map, struct window w, int64_t *at, struct line *lines)
-{
-    enum { LINE = sizeof(struct line) / sizeof(BITS) };
-    const BITS mask = ((BITS)1 << w.bits) - 1;
-    const int64_t skew = (int64_t)((uintptr_t)to.keys / sizeof(BITS) % LINE);
-    BITS *keys = to.keys;
-    const size_t values = (size_t)1 << w.bits;
-    int64_t first[CPU_TOPS];
-
-    memcpy(first, at, values * sizeof(*at));
-    for (int64_t i = begin; i < end; i++) {
-        const BITS bits = ((const BITS *)from.keys)[i];
-        const size_t value = (size_t)(NAME(key)(bits, map) >> w.shift & mask);
-        const int64_t j = at[value]++, place = (j + skew) % LINE;
-        BITS *line = (BITS *)(void *)&lines[value];
-
-        line[place] = bits;
-        if (place < LINE - 1)
-            continue;
-        if (j - place >= first[value])
-            line_store(keys + j - place, &lines[value]);
-        else
-            memcpy(keys + first[value], line + place - (j - first[value]),
-                   (size_t)(j - first[value] + 1) * sizeof(BITS));
-    }
-    for (size_t value = 0; value < values; value++) {
-        const int64_t rest = (at[value] + skew) % LINE, ours = at[value] - first[value];
-        const int64_t count = rest < ours ? rest : ours;
-
-        memcpy(keys + at[value] - count, (BITS *)(void *)&lines[value] + rest - count,
-               (size_t)count * sizeof(BITS));
-    }
-    line_fence();
-}
-
 static void NAME(insert)(struct items from, struct items to, int64_t begin, int64_t end,
                          struct sort_map map)
 {
@@ -104,14 +65,13 @@ static void NAME(insert)(struct items from, struct items to, int64_t begin, int6
 
     for (int64_t i = begin; i < end; i++) {
         const BITS bits = ((const BITS *)from.keys)[i], x = NAME(key)(bits, map);
-        const VALUE value = HAS_VALUES ? ((const VALUE *)from.values)[i] : 0;
+        const VALUE value = ((const VALUE *)from.values)[i];
         int64_t j = i;
 
         for (; j > begin && NAME(key)(keys[j - 1], map) > x; j--)
             NAME(move)(to, j, to, j - 1);
         keys[j] = bits;
-        if (HAS_VALUES)
-            values[j] = value;
+        values[j] = value;
     }
 }
 
@@ -120,24 +80,22 @@ static void NAME(copy)(struct items from, struct items to, int64_t elems)
     if (from.keys == to.keys)
         return;
     memcpy(to.keys, from.keys, (size_t)elems * sizeof(BITS));
-    if (HAS_VALUES)
-        memcpy(to.values, from.values, (size_t)elems * sizeof(VALUE));
+    memcpy(to.values, from.values, (size_t)elems * sizeof(VALUE));
 }
 
 static inline struct items NAME(at)(struct items items, int64_t i)
 {
     items.keys = (BITS *)items.keys + i;
-    if (HAS_VALUES)
-        items.values = (VALUE *)items.values + i;
+    items.values = (VALUE *)items.values + i;
     return items;
 }
 
-static void NAME(sort)(struct items from, struct items to, struct items other,
-                       const struct room *room, int64_t elems, struct sort_map map);
+static void NAME(sort)(struct items from, struct items to, struct items other, struct items cache,
+                       int64_t elems, struct sort_map map);
 
 /* A stretch in order by its bits from `low` up: sorts each run that these bits leave open. */
-static void NAME(settle)(struct items to, const struct room *room, int64_t elems,
-                         struct sort_map map, int low)
+static void NAME(settle)(struct items to, struct items cache, int64_t elems, struct sort_map map,
+                         int low)
 {
     for (int64_t i = 0; i < elems;) {
         const BITS high = NAME(key_at)(to, i, map) >> low;
@@ -146,7 +104,7 @@ static void NAME(settle)(struct items to, const struct room *room, int64_t elems
         while (stop < elems && NAME(key_at)(to, stop, map) >> low == high)
             stop++;
         if (stop - i > CPU_FEW)
-            NAME(sort)(NAME(at)(to, i), NAME(at)(to, i), room->cache, room, stop - i, map);
+            NAME(sort)(NAME(at)(to, i), NAME(at)(to, i), cache, cache, stop - i, map);
         else if (stop - i > 1)
             NAME(insert)(to, to, i, stop, map);
         i = stop;
@@ -154,8 +112,8 @@ static void NAME(settle)(struct items to, const struct room *room, int64_t elems
 }
 
 /* What the cache holds: two digits of the window below bit `high`, the lower first, then what they leave open. */
-static void NAME(sort_cached)(struct items from, struct items to, const struct room *room,
-                              int64_t elems, struct sort_map map, int high)
+static void NAME(sort_cached)(struct items from, struct items to, struct items cache, int64_t elems,
+                              struct sort_map map, int high)
 {
     const int bits = high < 2 * CPU_DIGIT_BITS ? high : 2 * CPU_DIGIT_BITS;
     const struct window w0 = {high - bits, bits / 2},
@@ -174,15 +132,15 @@ static void NAME(sort_cached)(struct items from, struct items to, const struct r
         before0 += count0;
         before1 += count1;
     }
-    NAME(scatter)(from, room->cache, 0, elems, map, w0, at0);
-    NAME(scatter)(room->cache, to, 0, elems, map, w1, at1);
+    NAME(scatter)(from, cache, 0, elems, map, w0, at0);
+    NAME(scatter)(cache, to, 0, elems, map, w1, at1);
     if (bits < high)
-        NAME(settle)(to, room, elems, map, high - bits);
+        NAME(settle)(to, cache, elems, map, high - bits);
 }
 
 /* What it does not: the digit below bit `high` first, then each of its values by itself. */
 static void NAME(sort_split)(struct items from, struct items to, struct items other,
-                             const struct room *room, int64_t elems, struct sort_map map, int high)
+                             struct items cache, int64_t elems, struct sort_map map, int high)
 {
     const int bits = high < CPU_SPLIT_BITS ? high : CPU_SPLIT_BITS;
     const struct window w = {high - bits, bits};
@@ -195,20 +153,17 @@ static void NAME(sort_split)(struct items from, struct items to, struct items ot
         at[value] = before;
         before += count;
     }
-    if (HAS_VALUES)
-        NAME(scatter)(from, next, 0, elems, map, w, at);
-    else
-        NAME(stream)(from, next, 0, elems, map, w, at, room->lines);
+    NAME(scatter)(from, next, 0, elems, map, w, at);
     for (int value = 0; value < 1 << bits; value++) {
         NAME(sort)
-        (NAME(at)(next, begin), NAME(at)(to, begin), NAME(at)(other, begin), room,
+        (NAME(at)(next, begin), NAME(at)(to, begin), NAME(at)(other, begin), cache,
          at[value] - begin, map);
         begin = at[value];
     }
 }
 
-static void NAME(sort)(struct items from, struct items to, struct items other,
-                       const struct room *room, int64_t elems, struct sort_map map)
+static void NAME(sort)(struct items from, struct items to, struct items other, struct items cache,
+                       int64_t elems, struct sort_map map)
 {
     uint64_t differing;
     int high;
@@ -222,17 +177,16 @@ static void NAME(sort)(struct items from, struct items to, struct items other,
     if (high == 0)
         NAME(copy)(from, to, elems);
     else if (elems <= CPU_CACHED)
-        NAME(sort_cached)(from, to, room, elems, map, high);
+        NAME(sort_cached)(from, to, cache, elems, map, high);
     else
-        NAME(sort_split)(from, to, other, room, elems, map, high);
+        NAME(sort_split)(from, to, other, cache, elems, map, high);
 }
 
-static const struct kind NAME(kind) = {NAME(differing), NAME(count), NAME(scatter),
-                                       NAME(stream),    NAME(sort),  NAME(at)};
+static const struct kind NAME(kind) = {NAME(differing), NAME(count), NAME(scatter), NAME(sort),
+                                       NAME(at)};
 
 #undef NAME
 #undef BITS
 #undef INFINITE
 #undef REAL
 #undef VALUE
-#undef HAS_VALUES

@@ -3,8 +3,8 @@
  *
  * Mapping  one tile per block, claimed in the order in which blocks start; each of 256 threads follows a digit.
  * Memory   reads keys once for the counts of all digits, then reads and writes them once per digit.
- * Bound    latency: eight votes a key and barriers, at about half of the memory's speed.
- * Limits   none; stable. Digits that all keys share are skipped, which the device decides.
+ * Bound    shared memory: two atomics, a write and two reads a key, all but one at random places.
+ * Limits   shared memory for a tile; stable. Digits that all keys share are skipped, which the device decides.
  *
  * A tile publishes per digit how many elements it has, and later how many there are up to its end; it adds up
  * what the tiles before it have published until it meets one that knows the latter. It waits only for tiles that
@@ -19,6 +19,8 @@ enum {
     ONESWEEP_COUNT_BLOCK = 512,
     ONESWEEP_COUNT_BYTES = 32, /* that a thread of the counting kernel has in flight */
     ONESWEEP_COUNT_PER_SM = 4,
+    ONESWEEP_TEST_ROUNDS = 16,
+    ONESWEEP_LOOKS = 4, /* tiles that are looked at together */
 };
 
 #define ONESWEEP_PORTION (INT64_C(1) << 28) /* elements, about */
@@ -40,6 +42,25 @@ struct onesweep_plan {
     unsigned claimed[ONESWEEP_PASSES_MAX][2]; /* tiles, likewise */
     int active;                               /* passes that are not skipped */
     int place[ONESWEEP_PASSES_MAX];           /* of a pass among them, or -1 */
+    int by_atomics; /* the device serves the lanes of one in their order */
+};
+
+/* Elements of a thread, and blocks that share a multiprocessor: long runs of a digit against threads at work. */
+template <int KEY_BYTES, int VALUE_BYTES> struct onesweep_size {
+    enum {
+        BYTES = KEY_BYTES + VALUE_BYTES,
+        IS_NARROW = KEY_BYTES == 4 && VALUE_BYTES <= 4,
+        ITEMS = IS_NARROW     ? 24
+                : BYTES <= 12 ? 16
+                              : 12,
+        PER_SM = BYTES == 4 ? 3 : 2,
+        TILE = ITEMS * SORT_TILE_BLOCK,
+    };
+};
+
+template <typename BITS, int VALUE_BYTES> struct onesweep_tile {
+    typedef struct sort_tile<BITS, VALUE_BYTES, onesweep_size<sizeof(BITS), VALUE_BYTES>::ITEMS>
+        type;
 };
 
 struct onesweep_sort {
@@ -94,13 +115,39 @@ static __global__ void __launch_bounds__(ONESWEEP_COUNT_BLOCK)
             atomicAdd(&s.plan->counts[i], static_cast<onesweep_count>(bins[i]));
 }
 
+/* Whether the lanes of a warp that add to one counter get its values in the order of the lanes, which no document
+ * promises: for four numbers of counters, from one to all, against what votes give. Counters start at 0. */
+static __device__ __forceinline__ bool onesweep_lanes_in_order(unsigned *by_atomics,
+                                                               unsigned *by_votes)
+{
+    unsigned random = 0x9e3779b9u * (threadIdx.x + 1);
+    bool in_order = true;
+
+    for (int round = 0; round < ONESWEEP_TEST_ROUNDS; round++) {
+        const unsigned digit = random >> 24 & (SORT_DIGITS - 1) >> round % 4 * 8 / 3;
+
+        in_order &=
+            atomicAdd(&by_atomics[digit], 1u) == sort_place_by_votes(&by_votes[digit], digit);
+        random = random * 1664525u + 1013904223u;
+    }
+    return in_order;
+}
+
 /* Where each digit begins, and which passes are needed. When none is, the last one copies. */
 static __global__ void __launch_bounds__(SORT_DIGITS)
     sort_onesweep_plan_kernel(struct onesweep_sort s, int passes)
 {
     __shared__ onesweep_count sums[SORT_DIGITS / 32];
-    const int digit = threadIdx.x;
+    __shared__ unsigned counters[2][SORT_DIGITS / 32][SORT_DIGITS];
+    const int digit = threadIdx.x, warp = threadIdx.x / 32;
     int active = 0;
+
+    for (int i = 0; i < 2 * SORT_DIGITS / 32; i++)
+        counters[i % 2][i / 2][digit] = 0;
+    __syncthreads();
+
+    const bool in_order = onesweep_lanes_in_order(counters[0][warp], counters[1][warp]);
+    const bool by_atomics = __syncthreads_and(in_order);
 
     for (int pass = 0; pass < passes; pass++) {
         const onesweep_count count = s.plan->counts[pass * SORT_DIGITS + digit];
@@ -114,27 +161,44 @@ static __global__ void __launch_bounds__(SORT_DIGITS)
             s.plan->place[pass] = is_needed ? active : -1;
         active += is_needed;
     }
-    if (digit == 0)
+    if (digit == 0) {
         s.plan->active = active;
+        s.plan->by_atomics = by_atomics;
+    }
 }
 
-/* How many elements with a digit lie before a tile of the portion. */
+/* How many elements with a digit lie before a tile of the portion. Reads a few words at once: most are there. */
 static __device__ __forceinline__ unsigned onesweep_look_back(const volatile unsigned *words,
                                                               int tile, int digit)
 {
-    unsigned before = 0;
+    unsigned before = 0, word[ONESWEEP_LOOKS];
+    int other = tile - 1;
 
-    for (int other = tile - 1; other >= 0; other--) {
-        unsigned word;
-
-        do
-            word = words[static_cast<int64_t>(other) * SORT_DIGITS + digit];
-        while (word == 0);
-        before += word & ONESWEEP_COUNT;
-        if (word & static_cast<unsigned>(ONESWEEP_ALL))
-            break;
+    while (other >= 0) {
+#pragma unroll
+        for (int i = 0; i < ONESWEEP_LOOKS; i++)
+            word[i] = words[static_cast<int64_t>(other >= i ? other - i : 0) * SORT_DIGITS + digit];
+#pragma unroll
+        for (int i = 0; i < ONESWEEP_LOOKS; i++) {
+            if (word[i] == 0)
+                break;
+            before += word[i] & ONESWEEP_COUNT;
+            if (word[i] & static_cast<unsigned>(ONESWEEP_ALL))
+                return before;
+            other--;
+        }
     }
     return before;
+}
+
+/* Whether most neighbours share a digit: the lanes of an atomic would wait for each other. Has a barrier. */
+template <typename BITS>
+static __device__ __forceinline__ bool onesweep_is_clumped(BITS key, struct sort_map map, int shift)
+{
+    const unsigned digit = sort_digit(key, map, shift);
+
+    return __syncthreads_count(digit == __shfl_xor_sync(0xffffffffu, digit, 1)) >
+           SORT_TILE_BLOCK / 2;
 }
 
 /* Which arrays a pass reads and writes: the last active one writes the output. */
@@ -163,14 +227,34 @@ static __device__ __forceinline__ int onesweep_claim(const struct onesweep_sort 
     return *shared;
 }
 
+/* Publishes how many elements of each digit the tile has, finds how many lie before, publishes the sum, and sets
+ * where the tile's elements go. Threads below SORT_DIGITS. */
+template <typename TILE>
+static __device__ __forceinline__ void
+onesweep_place(const struct onesweep_sort &s, TILE *t, int pass, int portion, int tile,
+               volatile unsigned *words, unsigned count, unsigned start)
+{
+    const int digit = threadIdx.x;
+    const unsigned before = onesweep_look_back(words, tile, digit);
+    const int64_t first = static_cast<int64_t>(s.plan->begins[pass][portion % 2][digit]);
+
+    if (tile > 0)
+        words[static_cast<int64_t>(tile) * SORT_DIGITS + digit] =
+            (before + count) | static_cast<unsigned>(ONESWEEP_ALL);
+    if (tile == static_cast<int>(gridDim.x) - 1)
+        s.plan->begins[pass][(portion + 1) % 2][digit] = first + before + count;
+    t->to[digit] = first + before - start;
+}
+
 /* One portion of one pass. */
 template <typename BITS, int VALUE_BYTES, bool REAL>
-static __global__ void __launch_bounds__(SORT_TILE_BLOCK, 2)
+static __global__ void __launch_bounds__(SORT_TILE_BLOCK,
+                                         (onesweep_size<sizeof(BITS), VALUE_BYTES>::PER_SM))
     sort_onesweep_pass_kernel(struct onesweep_sort s, int pass, int portion)
 {
-    typedef struct sort_tile<BITS, VALUE_BYTES> tile_type;
-    enum { ITEMS = tile_type::ITEMS, TILE = tile_type::TILE };
-    __shared__ tile_type t;
+    typedef typename onesweep_tile<BITS, VALUE_BYTES>::type tile_type;
+    enum { ITEMS = onesweep_size<sizeof(BITS), VALUE_BYTES>::ITEMS, TILE = tile_type::TILE };
+    tile_type *t = sort_tile_shared<tile_type>();
     __shared__ int claimed;
     const int place = s.plan->place[pass], digit = threadIdx.x, shift = 8 * pass;
     const int turn = (place * s.portions + portion) % 2;
@@ -178,8 +262,7 @@ static __global__ void __launch_bounds__(SORT_TILE_BLOCK, 2)
     struct sort_map map = s.map;
     struct sort_items from, to;
     unsigned start;
-    BITS items[ITEMS];
-    int ranks[ITEMS];
+    struct sort_held<BITS, VALUE_BYTES, ITEMS> held;
 
     if (place < 0)
         return;
@@ -191,41 +274,34 @@ static __global__ void __launch_bounds__(SORT_TILE_BLOCK, 2)
     const int64_t begin = portion * s.portion + static_cast<int64_t>(tile) * TILE;
     const int valid = s.n - begin < TILE ? static_cast<int>(s.n - begin) : static_cast<int>(TILE);
 
-    sort_tile_load(static_cast<const BITS *>(from.keys) + begin, valid, sort_pad<BITS>(map), items);
-    const unsigned count = sort_tile_count(&t, items, map, shift, &start);
+    sort_tile_load(from, begin, valid, map, &held);
+    const bool is_clumped = onesweep_is_clumped(held.keys[0], map, shift);
+    const unsigned count = sort_tile_count(t, held.keys, map, shift, &start);
     if (digit < SORT_DIGITS)
         words[static_cast<int64_t>(tile) * SORT_DIGITS + digit] =
             count | static_cast<unsigned>(tile == 0 ? ONESWEEP_ALL : ONESWEEP_ONE);
-    sort_tile_rank(&t, items, map, shift, ranks);
-    if (digit < SORT_DIGITS) {
-        const unsigned before = onesweep_look_back(words, tile, digit);
-        const int64_t first = static_cast<int64_t>(s.plan->begins[pass][portion % 2][digit]);
-
-        if (tile > 0)
-            words[static_cast<int64_t>(tile) * SORT_DIGITS + digit] =
-                (before + count) | static_cast<unsigned>(ONESWEEP_ALL);
-        if (tile == static_cast<int>(gridDim.x) - 1)
-            s.plan->begins[pass][(portion + 1) % 2][digit] = first + before + count;
-        t.to[digit] = first + before - start;
-    }
-    sort_tile_stage(&t, items, ranks);
-    sort_tile_move(&t, from, to, begin, valid, map, shift, ranks);
+    sort_tile_stage(t, held, map, shift, s.plan->by_atomics && !is_clumped);
+    if (digit < SORT_DIGITS)
+        onesweep_place(s, t, pass, portion, tile, words, count, start);
+    __syncthreads();
+    sort_tile_write(t, to, valid, map, shift);
 }
 
 /* --- launching ------------------------------------------------------------------------------------------ */
 
-static int onesweep_tile(const struct gpurun_ctx *ctx)
+template <typename BITS, int VALUE_BYTES> static int64_t onesweep_tile_elems()
 {
-    const struct sort_state *s = sort_state_of(ctx);
+    return onesweep_size<sizeof(BITS), VALUE_BYTES>::TILE;
+}
 
-    if (s->elem_bytes == 4 && s->value_bytes < 8)
-        return sort_tile_size<4, 0>::TILE;
-    return sort_tile_size<8, 0>::TILE;
+template <typename BITS, int VALUE_BYTES> static size_t onesweep_tile_bytes()
+{
+    return sizeof(typename onesweep_tile<BITS, VALUE_BYTES>::type);
 }
 
 static struct onesweep_sort onesweep_plan_for(const struct gpurun_ctx *ctx)
 {
-    const int64_t tile = onesweep_tile(ctx);
+    const int64_t tile = SORT_DISPATCH(sort_state_of(ctx), onesweep_tile_elems);
     struct onesweep_sort s;
 
     s.n = sort_options_of(ctx)->n;
@@ -246,12 +322,14 @@ static size_t onesweep_words_bytes(const struct onesweep_sort *s)
 template <typename BITS, int VALUE_BYTES, bool REAL>
 static enum gpurun_status onesweep_launch(struct gpurun_ctx *ctx, const struct onesweep_sort &s)
 {
-    enum { PASSES = sizeof(BITS), TILE = sort_tile<BITS, VALUE_BYTES>::TILE };
+    typedef typename onesweep_tile<BITS, VALUE_BYTES>::type tile_type;
+    enum { PASSES = sizeof(BITS), TILE = tile_type::TILE };
     const cudaStream_t stream = gpurun_cuda_stream(ctx);
     const int64_t step = ONESWEEP_COUNT_BLOCK * ONESWEEP_COUNT_BYTES / sizeof(BITS);
     const int64_t most = static_cast<int64_t>(ctx->device.sm_count) * ONESWEEP_COUNT_PER_SM;
     const int64_t steps = (s.n + step - 1) / step;
 
+    SORT_TILE_ALLOW(ctx, (sort_onesweep_pass_kernel<BITS, VALUE_BYTES, REAL>), tile_type);
     /* The plan and the first words lie side by side. */
     GPURUN_CUDA_TRY(
         ctx,
@@ -266,8 +344,8 @@ static enum gpurun_status onesweep_launch(struct gpurun_ctx *ctx, const struct o
             const int64_t elems = left < s.portion ? left : s.portion;
 
             sort_onesweep_pass_kernel<BITS, VALUE_BYTES, REAL>
-                <<<static_cast<unsigned>((elems + TILE - 1) / TILE), SORT_TILE_BLOCK, 0, stream>>>(
-                    s, pass, portion);
+                <<<static_cast<unsigned>((elems + TILE - 1) / TILE), SORT_TILE_BLOCK,
+                   sizeof(tile_type), stream>>>(s, pass, portion);
         }
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
@@ -286,6 +364,18 @@ static enum gpurun_status onesweep_run(struct gpurun_ctx *ctx)
     if (s.map.is_real)
         return onesweep_launch<BITS, VALUE_BYTES, true>(ctx, s);
     return onesweep_launch<BITS, VALUE_BYTES, false>(ctx, s);
+}
+
+enum gpurun_status sort_onesweep_supported(struct gpurun_ctx *ctx)
+{
+    const size_t bytes = SORT_DISPATCH(sort_state_of(ctx), onesweep_tile_bytes);
+
+    GPURUN_TRY(sort_whole_supported(ctx));
+    if (bytes <= ctx->device.shared_bytes)
+        return GPURUN_OK;
+    return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "values",
+                       "a tile takes %zu bytes of shared memory; the device has %zu", bytes,
+                       ctx->device.shared_bytes);
 }
 
 size_t sort_onesweep_scratch(struct gpurun_ctx *ctx)

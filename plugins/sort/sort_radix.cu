@@ -9,9 +9,14 @@
 #include "sort_device.cuh"
 #include "sort_tile.cuh"
 
-enum { RADIX_BLOCKS_PER_SM = 4 };
+enum { RADIX_BLOCKS_PER_SM = 4, RADIX_TILES_PER_SM = 2 };
 
 typedef unsigned long long radix_count;
+
+/* Elements of a thread: a tile of 48 KB. */
+template <int KEY_BYTES, int VALUE_BYTES> struct radix_size {
+    enum { ITEMS = 128 / (KEY_BYTES + VALUE_BYTES) };
+};
 
 /* One pass over all elements. */
 struct radix_pass {
@@ -65,20 +70,19 @@ static __global__ void __launch_bounds__(SORT_DIGITS)
 }
 
 template <typename BITS, int VALUE_BYTES>
-static __global__ void __launch_bounds__(SORT_TILE_BLOCK, 2)
+static __global__ void __launch_bounds__(SORT_TILE_BLOCK, RADIX_TILES_PER_SM)
     sort_radix_scatter_kernel(struct radix_pass p)
 {
-    typedef struct sort_tile<BITS, VALUE_BYTES> tile_type;
-    enum { ITEMS = tile_type::ITEMS, TILE = tile_type::TILE };
-    __shared__ tile_type t;
+    enum { ITEMS = radix_size<sizeof(BITS), VALUE_BYTES>::ITEMS, TILE = ITEMS * SORT_TILE_BLOCK };
+    struct sort_tile<BITS, VALUE_BYTES, ITEMS> *t =
+        sort_tile_shared<struct sort_tile<BITS, VALUE_BYTES, ITEMS>>();
     __shared__ radix_count sums[SORT_TILE_WARPS];
     const int digit = threadIdx.x;
     const int64_t begin = blockIdx.x * p.share;
     const int64_t end = begin + p.share < p.n ? begin + p.share : p.n;
     radix_count all;
     radix_count next = sort_prefix(digit < SORT_DIGITS ? p.totals[digit] : 0, sums, &all);
-    BITS items[ITEMS];
-    int ranks[ITEMS];
+    struct sort_held<BITS, VALUE_BYTES, ITEMS> held;
 
     if (digit < SORT_DIGITS)
         next += p.counts[static_cast<int64_t>(digit) * gridDim.x + blockIdx.x];
@@ -86,15 +90,13 @@ static __global__ void __launch_bounds__(SORT_TILE_BLOCK, 2)
         const int valid = end - base < TILE ? static_cast<int>(end - base) : static_cast<int>(TILE);
         unsigned start;
 
-        sort_tile_load(static_cast<const BITS *>(p.from.keys) + base, valid, sort_pad<BITS>(p.map),
-                       items);
-        const unsigned count = sort_tile_count(&t, items, p.map, p.shift, &start);
+        sort_tile_load(p.from, base, valid, p.map, &held);
+        const unsigned count = sort_tile_count(t, held.keys, p.map, p.shift, &start);
         if (digit < SORT_DIGITS)
-            t.to[digit] = static_cast<int64_t>(next) - start;
+            t->to[digit] = static_cast<int64_t>(next) - start;
         next += count;
-        sort_tile_rank(&t, items, p.map, p.shift, ranks);
-        sort_tile_stage(&t, items, ranks);
-        sort_tile_move(&t, p.from, p.to, base, valid, p.map, p.shift, ranks);
+        sort_tile_stage(t, held, p.map, p.shift, false);
+        sort_tile_write(t, p.to, valid, p.map, p.shift);
     }
 }
 
@@ -108,7 +110,9 @@ static int radix_blocks(const struct gpurun_ctx *ctx)
 template <typename BITS, int VALUE_BYTES>
 static enum gpurun_status radix_run(struct gpurun_ctx *ctx)
 {
-    enum { TILE = sort_tile<BITS, VALUE_BYTES>::TILE, PASSES = sizeof(BITS) };
+    typedef struct sort_tile<BITS, VALUE_BYTES, radix_size<sizeof(BITS), VALUE_BYTES>::ITEMS>
+        tile_type;
+    enum { TILE = tile_type::TILE, PASSES = sizeof(BITS) };
     const cudaStream_t stream = gpurun_cuda_stream(ctx);
     const unsigned blocks = static_cast<unsigned>(radix_blocks(ctx));
     char *scratch = static_cast<char *>(ctx->scratch);
@@ -122,12 +126,14 @@ static enum gpurun_status radix_run(struct gpurun_ctx *ctx)
     p.totals = static_cast<radix_count *>(sort_carve(&scratch, SORT_DIGITS * sizeof(radix_count)));
     p.map = sort_state_of(ctx)->map;
     p.from = sort_input(ctx);
+    SORT_TILE_ALLOW(ctx, (sort_radix_scatter_kernel<BITS, VALUE_BYTES>), tile_type);
     for (int pass = 0; pass < PASSES; pass++) {
         p.to = (PASSES - pass) % 2 == 1 ? out : spare;
         p.shift = 8 * pass;
         sort_radix_count_kernel<BITS><<<blocks, SORT_TILE_BLOCK, 0, stream>>>(p);
         sort_radix_scan_kernel<<<SORT_DIGITS, SORT_DIGITS, 0, stream>>>(p, blocks);
-        sort_radix_scatter_kernel<BITS, VALUE_BYTES><<<blocks, SORT_TILE_BLOCK, 0, stream>>>(p);
+        sort_radix_scatter_kernel<BITS, VALUE_BYTES>
+            <<<blocks, SORT_TILE_BLOCK, sizeof(tile_type), stream>>>(p);
         p.from = p.to;
     }
     GPURUN_LAUNCH_TRY(ctx);

@@ -1,0 +1,22 @@
+/*
+ * The baseline for keys without values. Elements become unsigned keys in the first pass and elements again in
+ * the last. In memory there is one pass: a sample of the keys tells how to cut their range into buckets that
+ * a core's cache holds, whatever the distribution, and each key goes to its bucket through a line of the cache
+ * that is written when it is full. Within the cache, two passes by digits, least first; the few keys that these
+ * leave open are inserted. Threads share the first pass and then take whole buckets.
+ *
+ * What a key does not tell, the payload of a NaN and the sign of a zero, is copied from the input at the end, in
+ * its order. All other equal keys are the same bits, so nothing here needs to be stable.
+ */
+#include "sort_cpu_keys.h"
+#include <omp.h>
+
+#define NAME(x)  x##32
+#define BITS     uint32_t
+#define INFINITE UINT32_C(0x7f800000)
+#include "sort_cpu_keys_kind.h"
+
+#define NAME(x)  x##64
+#define BITS     uint64_t
+#define INFINITE UINT64_C(0x7ff0000000000000)
+#include "sort_cpu_keys_kind.h"

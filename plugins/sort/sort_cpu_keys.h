@@ -1,0 +1,98 @@
+/*
+ * Between sort_cpu.c, sort_cpu_keys.c and sort_cpu_keys_kind.h: the sort of keys without values.
+ */
+#ifndef SORT_CPU_KEYS_H
+#define SORT_CPU_KEYS_H
+
+#include "sort_cpu.h"
+#ifdef __x86_64__
+#include <emmintrin.h>
+#endif
+
+enum {
+    KEYS_CELL_BITS = 20, /* a plan knows keys by so many bits of their range, at most */
+    KEYS_CELLS = 1 << KEYS_CELL_BITS,
+    KEYS_SHARES = 1 << 11,                            /* of a pass in memory; */
+    KEYS_BUCKETS = KEYS_SHARES + KEYS_SHARES / 2 + 1, /* these fit, however cells share them */
+    KEYS_SAMPLES = 1 << 15,                           /* fit 16 bits, were they all in one cell */
+    KEYS_CELL_STEP_BITS = 4,                          /* log2 of elements per cell, at least */
+    KEYS_SAMPLE_STEP = 64,                            /* elements per sample, at least */
+    KEYS_DIGIT_BITS = 11,                             /* of a pass in the cache, at most */
+    KEYS_SPARE_BITS = 5,         /* so many bits more than log2(n) leave few keys open */
+    KEYS_BUCKET_BYTES = 1 << 17, /* that passes in the cache like best */
+    KEYS_CACHE_BYTES = 1 << 20,  /* that they can do with */
+};
+
+/* A line of the cache. */
+struct line {
+    _Alignas(64) char bytes[64];
+};
+
+/* Writes a whole line, past the cache where the machine can. */
+static inline void line_store(void *to, const struct line *line)
+{
+#ifdef __x86_64__
+    for (int i = 0; i < 4; i++)
+        _mm_stream_si128((__m128i *)to + i, ((const __m128i *)(const void *)line)[i]);
+#else
+    memcpy(to, line, sizeof(*line));
+#endif
+}
+
+/* Before another thread reads what line_store has written. */
+static inline void line_fence(void)
+{
+#ifdef __x86_64__
+    _mm_sfence();
+#endif
+}
+
+/* Which bucket a key goes to: the keys from `low` on, in cells of 2^shift. Buckets ascend with keys. */
+struct keys_plan {
+    uint64_t low;
+    int shift, buckets;
+    uint16_t bucket[KEYS_CELLS];
+};
+
+/* Least and largest key, and whether some elements are not told by their key: NaN, -0. */
+struct keys_range {
+    uint64_t least, largest;
+    bool has_special;
+};
+
+/* Elements whose key is below the zeros', zeros and NaNs: how many, then where the next one goes. */
+struct keys_tally {
+    int64_t below, zeros, nans;
+};
+
+/* What a thread has for itself; what a small sort needs of it comes first. */
+struct keys_room {
+    struct line cache[KEYS_CACHE_BYTES / sizeof(struct line)];
+    struct line lines[KEYS_BUCKETS]; /* of each bucket, until they are full */
+    uint8_t fill[KEYS_BUCKETS];      /* elements in them */
+    int64_t at[KEYS_BUCKETS];        /* elements of a bucket, then where its line goes */
+    int64_t first[KEYS_BUCKETS];     /* where its first element goes */
+    struct keys_range range;
+    struct keys_tally tally;
+    struct keys_plan plan;
+};
+
+struct keys_job {
+    const void *in;
+    void *to, *other; /* `other` may be written anywhere */
+    int64_t elems;
+    struct sort_map map;
+    int threads;
+    struct keys_room *rooms; /* one per thread */
+};
+
+/* How many bits it takes to write x, at least 1. */
+static inline int keys_bits_of(uint64_t x)
+{
+    return 64 - __builtin_clzll(x | 1);
+}
+
+void sort_cpu_keys32(const struct keys_job *job);
+void sort_cpu_keys64(const struct keys_job *job);
+
+#endif
