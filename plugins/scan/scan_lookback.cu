@@ -1,7 +1,7 @@
 /*
  * scan, variant "lookback": one pass over tiles that publish their sums and add up those before them.
  *
- * Mapping  a tile per block of 256 threads, claimed by an atomic; 2 to 8 rows of 16-byte vectors per warp.
+ * Mapping  a tile per block of 256 threads, claimed by an atomic; 8 rows of vectors per warp.
  * Memory   reads and writes everything once; a tile stays in registers while warp 0 adds up sums.
  * Bound    memory, and the latency of the look-back; from 264 tiles on Hopper, scan_lookback_bulk.cu's.
  * Limits   any alignment; bits do not depend on timing; a float result is a chain of at most 45 additions.
@@ -11,33 +11,33 @@
 enum {
     LOOKBACK_BLOCK = 256,
     LOOKBACK_WARPS = LOOKBACK_BLOCK / 32,
-    LOOKBACK_ROWS_MOST = 8, /* vectors per thread */
+    LOOKBACK_ROWS = 8, /* vectors per thread */
 };
 
-/* Bytes of the input. */
-static inline __host__ __device__ constexpr int lookback_tile_bytes(size_t in_bytes,
-                                                                    size_t acc_bytes)
+/* Elements. */
+static inline __host__ __device__ constexpr int lookback_tile_elems(size_t acc_bytes)
 {
-    return LOOKBACK_WARPS * lookback_row_count(in_bytes, acc_bytes, LOOKBACK_ROWS_MOST) *
-           LOOKBACK_ROW;
+    return LOOKBACK_WARPS * LOOKBACK_ROWS * LOOKBACK_ROW / static_cast<int>(acc_bytes);
 }
 
 /* Reads the vector at `at`, or what exists of it. */
 template <typename IN, typename ACC, bool EDGE>
-static __device__ __forceinline__ union lookback_vector<IN>
+static __device__ __forceinline__ union lookback_vector<IN, ACC>
 lookback_load(const struct lookback_args<IN, ACC> &args, int64_t at) {
-    enum { COUNT = LOOKBACK_VECTOR / sizeof(IN) };
+    typedef union lookback_vector<IN, ACC> vector;
     const struct lookback_range range = lookback_range_of(args, at);
-    union lookback_vector<IN> x;
+    vector x;
 
-    if (EDGE && !lookback_is_whole<IN>(range)) {
-        x.all = make_uint4(0, 0, 0, 0);
+    if (EDGE && !lookback_is_whole<ACC>(range)) {
 #pragma unroll
-        for (int e = 0; e < COUNT; e++)
+        for (int w = 0; w < vector::WORDS; w++)
+            x.words[w] = 0;
+#pragma unroll
+        for (int e = 0; e < vector::COUNT; e++)
             if (e >= range.low && e < range.high)
                 x.items[e] = args.in[at + e];
     } else {
-        x.all = __ldg(reinterpret_cast<const uint4 *>(args.in + at));
+        lookback_copy(x.words, args.in + at);
     }
     return x;
 }
@@ -90,18 +90,18 @@ template <typename IN, typename ACC, int OP, bool EDGE>
 static __device__ __forceinline__ void lookback_tile(const struct lookback_args<IN, ACC> &args,
                                                      int64_t tile, unsigned tag, ACC *shared)
 {
-    constexpr int rows = lookback_row_count(sizeof(IN), sizeof(ACC), LOOKBACK_ROWS_MOST);
+    enum { ROWS = LOOKBACK_ROWS, COUNT = LOOKBACK_VECTOR / sizeof(ACC) };
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int64_t row = (tile * LOOKBACK_WARPS + warp) * rows;
-    const int64_t first = (row * LOOKBACK_ROW + lane * LOOKBACK_VECTOR) / sizeof(IN);
-    union lookback_vector<IN> x[rows];
-    ACC before[rows];
+    const int64_t row = (tile * LOOKBACK_WARPS + warp) * ROWS;
+    const int64_t first = (row * 32 + lane) * COUNT;
+    union lookback_vector<IN, ACC> x[ROWS];
+    ACC before[ROWS];
 
 #pragma unroll
-    for (int j = 0; j < rows; j++)
-        x[j] = lookback_load<IN, ACC, EDGE>(args, lookback_row<IN>(first, j));
+    for (int j = 0; j < ROWS; j++)
+        x[j] = lookback_load<IN, ACC, EDGE>(args, lookback_row<ACC>(first, j));
 
-    const ACC all = lookback_rows<IN, ACC, OP, rows, EDGE>(args, first, x, before);
+    const ACC all = lookback_rows<IN, ACC, OP, ROWS, EDGE>(args, first, x, before);
 
     if (lane == 0)
         shared[warp] = all;
@@ -126,8 +126,8 @@ static __device__ __forceinline__ void lookback_tile(const struct lookback_args<
     const ACC base = scan_join<OP>(shared[LOOKBACK_WARPS], left);
 
 #pragma unroll
-    for (int j = 0; j < rows; j++)
-        lookback_write<IN, ACC, OP, EDGE>(args, lookback_row<IN>(first, j), x[j],
+    for (int j = 0; j < ROWS; j++)
+        lookback_write<IN, ACC, OP, EDGE>(args, lookback_row<ACC>(first, j), x[j],
                                           scan_join<OP>(base, before[j]));
 }
 
@@ -144,7 +144,7 @@ static __global__ void __launch_bounds__(LOOKBACK_BLOCK, 2)
 
     const int64_t tile = claimed & 0xffffffffull;
     const unsigned tag = static_cast<unsigned>(claimed >> 32) + 1;
-    const int64_t elems = lookback_tile_bytes(sizeof(IN), sizeof(ACC)) / sizeof(IN);
+    const int64_t elems = lookback_tile_elems(sizeof(ACC));
 
     if (tile * elems >= args.begin && (tile + 1) * elems <= args.end)
         lookback_tile<IN, ACC, OP, false>(args, tile, tag, shared);
@@ -156,7 +156,7 @@ template <typename IN, typename ACC, int OP>
 static enum gpurun_status lookback_run(struct gpurun_ctx *ctx)
 {
     const struct lookback_args<IN, ACC> args =
-        lookback_args_of<IN, ACC>(ctx, lookback_tile_bytes(sizeof(IN), sizeof(ACC)));
+        lookback_args_of<IN, ACC>(ctx, lookback_tile_elems(sizeof(ACC)));
 
     scan_lookback_kernel<IN, ACC, OP>
         <<<static_cast<unsigned>(args.tiles), LOOKBACK_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(args);
@@ -168,9 +168,8 @@ static enum gpurun_status lookback_run(struct gpurun_ctx *ctx)
 size_t scan_lookback_state(struct gpurun_ctx *ctx)
 {
     const struct scan_state *s = scan_state_of(ctx);
-    const size_t in_bytes = gpurun_dtype_bytes(s->dtype), acc_bytes = gpurun_dtype_bytes(s->acc);
-    const size_t tiles =
-        scan_options_of(ctx)->n * in_bytes / lookback_tile_bytes(in_bytes, acc_bytes) + 2;
+    const size_t acc_bytes = gpurun_dtype_bytes(s->acc);
+    const size_t tiles = scan_options_of(ctx)->n / lookback_tile_elems(acc_bytes) + 2;
     const size_t groups = tiles / LOOKBACK_GROUP + 2, sum_words = acc_bytes > 4 ? 2 : 1;
     const size_t before_words = sizeof(struct lookback_exact) / 4; /* at most */
 

@@ -18,16 +18,10 @@
 enum {
     LOOKBACK_GROUP = 128, /* tiles */
     LOOKBACK_SLOTS = LOOKBACK_GROUP / 32,
-    LOOKBACK_VECTOR = 16, /* bytes that a thread reads at once */
+    LOOKBACK_VECTOR = 16, /* bytes of results that a thread writes at once */
     LOOKBACK_ROW = 32 * LOOKBACK_VECTOR,
+    LOOKBACK_ALIGN = 16, /* bytes; tiles of the input begin at multiples of it */
 };
-
-/* Rows that a warp holds: fewer where results take more registers than elements do. */
-static inline __host__ __device__ constexpr int lookback_row_count(size_t in_bytes,
-                                                                   size_t acc_bytes, int most)
-{
-    return in_bytes == 1 ? 2 : acc_bytes > in_bytes ? (most + 1) / 2 : most;
-}
 
 typedef unsigned long long lookback_word; /* tag << 32 | 32 bits of a value */
 
@@ -60,10 +54,23 @@ template <typename IN, typename ACC> struct lookback_args {
     lookback_word *before;  /* of each group */
 };
 
-template <typename IN> union lookback_vector {
-    uint4 all;
-    IN items[LOOKBACK_VECTOR / sizeof(IN)];
+/* As many elements as a vector has results. */
+template <typename IN, typename ACC> union lookback_vector {
+    enum { COUNT = LOOKBACK_VECTOR / sizeof(ACC), WORDS = COUNT * sizeof(IN) / sizeof(unsigned) };
+    unsigned words[WORDS];
+    IN items[COUNT];
 };
+
+template <int WORDS>
+static __device__ __forceinline__ void lookback_copy(unsigned (&to)[WORDS], const void *from)
+{
+    if (WORDS == 4)
+        *reinterpret_cast<uint4 *>(to) = *static_cast<const uint4 *>(from);
+    else if (WORDS == 2)
+        *reinterpret_cast<uint2 *>(to) = *static_cast<const uint2 *>(from);
+    else
+        to[0] = *static_cast<const unsigned *>(from);
+}
 
 /* --- words -------------------------------------------------------------------------------------------- */
 
@@ -100,20 +107,27 @@ static __device__ __forceinline__ void lookback_publish(lookback_word *at, unsig
     }
 }
 
+template <typename VALUE>
+static __device__ __forceinline__ VALUE lookback_value_of(const lookback_word *words)
+{
+    union lookback_parts<VALUE> v;
+
+#pragma unroll
+    for (int w = 0; w < lookback_words<VALUE>(); w++)
+        v.parts[w] = static_cast<unsigned>(words[w]);
+    return v.value;
+}
+
 /* Waits for a value of which `words` has been read once. */
 template <typename VALUE>
 static __device__ __forceinline__ VALUE lookback_await(const lookback_word *at, unsigned tag,
                                                        lookback_word *words)
 {
-    union lookback_parts<VALUE> v;
-
 #pragma unroll
-    for (int w = 0; w < lookback_words<VALUE>(); w++) {
+    for (int w = 0; w < lookback_words<VALUE>(); w++)
         while (words[w] >> 32 != tag)
             words[w] = lookback_read(at + w);
-        v.parts[w] = static_cast<unsigned>(words[w]);
-    }
-    return v.value;
+    return lookback_value_of<VALUE>(words);
 }
 
 /* --- sums of groups ----------------------------------------------------------------------------------- */
@@ -176,6 +190,27 @@ lookback_fetch(const lookback_word *sums, int64_t first, int count,
     }
 }
 
+/* Reads again, all at once, those words of `count` tiles that have not been written yet. Whether there were any. */
+template <typename ACC>
+static __device__ __forceinline__ bool
+lookback_again(const lookback_word *sums, int64_t first, int count, unsigned tag,
+               lookback_word (&words)[LOOKBACK_SLOTS][lookback_words<ACC>()])
+{
+    bool is_missing = false;
+
+#pragma unroll
+    for (int j = 0; j < LOOKBACK_SLOTS; j++) {
+        const int slot = j * 32 + threadIdx.x % 32;
+#pragma unroll
+        for (int w = 0; w < lookback_words<ACC>(); w++)
+            if (slot < count && words[j][w] >> 32 != tag) {
+                words[j][w] = lookback_read(sums + (first + slot) * lookback_words<ACC>() + w);
+                is_missing = true;
+            }
+    }
+    return is_missing;
+}
+
 /* Their total, in every lane. */
 template <typename ACC, int OP>
 static __device__ __forceinline__ ACC
@@ -184,15 +219,12 @@ lookback_group(const lookback_word *sums, int64_t first, int count, unsigned tag
 {
     ACC total = identity;
 
+    while (lookback_again<ACC>(sums, first, count, tag, words))
+        ;
 #pragma unroll
-    for (int j = 0; j < LOOKBACK_SLOTS; j++) {
-        const int slot = j * 32 + threadIdx.x % 32;
-
-        if (slot < count)
-            total = scan_join<OP>(
-                total,
-                lookback_await<ACC>(sums + (first + slot) * lookback_words<ACC>(), tag, words[j]));
-    }
+    for (int j = 0; j < LOOKBACK_SLOTS; j++)
+        if (j * 32 + static_cast<int>(threadIdx.x % 32) < count)
+            total = scan_join<OP>(total, lookback_value_of<ACC>(words[j]));
     __syncwarp();
     return scan_warp_total<OP>(total);
 }
@@ -209,7 +241,7 @@ template <typename IN, typename ACC>
 static __device__ __forceinline__ struct lookback_range
 lookback_range_of(const struct lookback_args<IN, ACC> &args, int64_t at)
 {
-    const int64_t count = LOOKBACK_VECTOR / sizeof(IN);
+    const int64_t count = LOOKBACK_VECTOR / sizeof(ACC);
     const int64_t low = args.begin - at, high = args.end - at;
     const struct lookback_range range = {static_cast<int>(low < 0       ? 0
                                                           : low < count ? low
@@ -221,31 +253,32 @@ lookback_range_of(const struct lookback_args<IN, ACC> &args, int64_t at)
     return range;
 }
 
-template <typename IN>
+template <typename ACC>
 static __device__ __forceinline__ bool lookback_is_whole(struct lookback_range range)
 {
-    return range.low == 0 && range.high == static_cast<int>(LOOKBACK_VECTOR / sizeof(IN));
+    return range.low == 0 && range.high == static_cast<int>(LOOKBACK_VECTOR / sizeof(ACC));
 }
 
 /* Joins the elements of the vector whose first has number `at`; EDGE: those that exist. */
 template <typename IN, typename ACC, int OP, bool EDGE>
 static __device__ __forceinline__ ACC lookback_join(const struct lookback_args<IN, ACC> &args,
-                                                    int64_t at, const union lookback_vector<IN> &x)
+                                                    int64_t at,
+                                                    const union lookback_vector<IN, ACC> &x)
 {
     const struct lookback_range range = lookback_range_of(args, at);
     ACC all = args.identity;
 
 #pragma unroll
-    for (int e = 0; e < static_cast<int>(LOOKBACK_VECTOR / sizeof(IN)); e++)
+    for (int e = 0; e < static_cast<int>(LOOKBACK_VECTOR / sizeof(ACC)); e++)
         if (!EDGE || (e >= range.low && e < range.high))
             all = scan_join<OP>(all, static_cast<ACC>(x.items[e]));
     return all;
 }
 
 /* Number of the first element of a lane's row j, when `first` is that of row 0. */
-template <typename IN> static __device__ __forceinline__ int64_t lookback_row(int64_t first, int j)
+template <typename ACC> static __device__ __forceinline__ int64_t lookback_row(int64_t first, int j)
 {
-    return first + j * static_cast<int>(LOOKBACK_ROW / sizeof(IN));
+    return first + j * static_cast<int>(LOOKBACK_ROW / sizeof(ACC));
 }
 
 /* A warp holds ROWS rows of vectors, one after the other. before[j] becomes what is before the lane's vector
@@ -253,15 +286,15 @@ template <typename IN> static __device__ __forceinline__ int64_t lookback_row(in
 template <typename IN, typename ACC, int OP, int ROWS, bool EDGE>
 static __device__ __forceinline__ ACC lookback_rows(const struct lookback_args<IN, ACC> &args,
                                                     int64_t first,
-                                                    const union lookback_vector<IN> (&x)[ROWS],
+                                                    const union lookback_vector<IN, ACC> (&x)[ROWS],
                                                     ACC (&before)[ROWS])
 {
     ACC all = args.identity;
 
 #pragma unroll
     for (int j = 0; j < ROWS; j++)
-        before[j] =
-            scan_warp<OP>(lookback_join<IN, ACC, OP, EDGE>(args, lookback_row<IN>(first, j), x[j]));
+        before[j] = scan_warp<OP>(
+            lookback_join<IN, ACC, OP, EDGE>(args, lookback_row<ACC>(first, j), x[j]));
 #pragma unroll
     for (int j = 0; j < ROWS; j++) {
         const ACC row = scan_warp_at(before[j], 31);
@@ -274,26 +307,28 @@ static __device__ __forceinline__ ACC lookback_rows(const struct lookback_args<I
 
 /* Hides that these are the elements that were joined before: the compiler would keep them unpacked until
  * now, in four or two times the registers. */
-template <typename IN>
-static __device__ __forceinline__ void lookback_forget(union lookback_vector<IN> *x)
+template <int WORDS>
+static __device__ __forceinline__ void lookback_forget(unsigned (&words)[WORDS])
 {
-    asm volatile("" : "+r"(x->all.x), "+r"(x->all.y), "+r"(x->all.z), "+r"(x->all.w));
+#pragma unroll
+    for (int w = 0; w < WORDS; w++)
+        asm volatile("" : "+r"(words[w]));
 }
 
 /* Writes the results of the vector whose first element has number `at` and `before` before it. */
 template <typename IN, typename ACC, int OP, bool EDGE>
 static __device__ __forceinline__ void lookback_write(const struct lookback_args<IN, ACC> &args,
-                                                      int64_t at, union lookback_vector<IN> x,
+                                                      int64_t at, union lookback_vector<IN, ACC> x,
                                                       ACC before)
 {
-    enum { COUNT = LOOKBACK_VECTOR / sizeof(IN), VECTORS = COUNT * sizeof(ACC) / LOOKBACK_VECTOR };
+    enum { COUNT = LOOKBACK_VECTOR / sizeof(ACC) };
     const struct lookback_range range = lookback_range_of(args, at);
     union {
-        uint4 vectors[VECTORS];
+        uint4 all;
         ACC items[COUNT];
     } y;
 
-    lookback_forget(&x);
+    lookback_forget(x.words);
 #pragma unroll
     for (int e = 0; e < COUNT; e++) {
         const bool exists = !EDGE || (e >= range.low && e < range.high);
@@ -302,10 +337,8 @@ static __device__ __forceinline__ void lookback_write(const struct lookback_args
         y.items[e] = args.exclusive ? before : with;
         before = with;
     }
-    if (args.vector_out && (!EDGE || lookback_is_whole<IN>(range))) {
-#pragma unroll
-        for (int v = 0; v < VECTORS; v++)
-            reinterpret_cast<uint4 *>(args.out + at)[v] = y.vectors[v];
+    if (args.vector_out && (!EDGE || lookback_is_whole<ACC>(range))) {
+        *reinterpret_cast<uint4 *>(args.out + at) = y.all;
         return;
     }
 #pragma unroll
@@ -320,16 +353,17 @@ static __device__ __forceinline__ void lookback_write(const struct lookback_args
 static inline int64_t lookback_shift(const struct gpurun_ctx *ctx)
 {
     const struct scan_state *s = scan_state_of(ctx);
-    const size_t past = reinterpret_cast<uintptr_t>(s->in->dev) % LOOKBACK_VECTOR;
+    const size_t past = reinterpret_cast<uintptr_t>(s->in->dev) % LOOKBACK_ALIGN;
 
     return static_cast<int64_t>(past / gpurun_dtype_bytes(s->dtype));
 }
 
+/* `tile`: its elements. */
 template <typename IN, typename ACC>
 static inline struct lookback_args<IN, ACC> lookback_args_of(const struct gpurun_ctx *ctx,
-                                                             int64_t tile_bytes) {
+                                                             int64_t tile) {
     const struct scan_args<IN, ACC> plain = scan_args_of<IN, ACC>(ctx);
-    const int64_t shift = lookback_shift(ctx), tile = tile_bytes / sizeof(IN);
+    const int64_t shift = lookback_shift(ctx);
     struct lookback_args<IN, ACC> args;
     char *state = static_cast<char *>(ctx->variant_state);
 

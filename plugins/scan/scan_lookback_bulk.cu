@@ -1,8 +1,8 @@
 /*
  * scan, variant "lookback" on Hopper: the same pass, with a warp for each of its parts.
  *
- * Mapping  a persistent block per SM; one warp each claims and copies tiles, publishes sums, looks back; 8
- *          sum tiles as soon as they land, 16 scan them. Tiles of 16 to 40 KB, 2 to 5 rows of vectors per scanning warp.
+ * Mapping  a persistent block per SM; one warp each claims and copies tiles and publishes their sums; 8
+ *          sum tiles as soon as they land, 16 scan them, 3 or 5 rows of vectors each; 2 look back, in turn.
  * Memory   reads and writes everything once; the copy engine fills a ring of up to 5 tiles, results leave
  *          from registers.
  * Bound    memory: the sum of a tile is out one load latency after its claim, whatever is waited for.
@@ -21,29 +21,30 @@ enum {
     BULK_COPY_WARP = BULK_SCAN_WARPS + BULK_SUM_WARPS,
     BULK_PUBLISH_WARP,
     BULK_LOOK_WARP,
-    BULK_WARPS,
+    BULK_LOOK_WARPS = 2, /* a tile each, as each waits for others' sums */
+    BULK_WARPS = BULK_LOOK_WARP + BULK_LOOK_WARPS,
     BULK_BLOCK = BULK_WARPS * 32,
-    BULK_ROWS_MOST = 5,
     BULK_SLOTS = 5, /* at most */
     BULK_SLOTS_MIN = 3,
     BULK_SHARED_STATIC = 2048, /* at least what struct bulk_ring takes */
     BULK_TILES_PER_SM = 2,     /* with fewer, scan_lookback.cu is quicker */
 };
 
-/* Bytes that one warp scans, and all of them. */
-static inline __host__ __device__ constexpr int bulk_chunk_bytes(size_t in_bytes, size_t acc_bytes)
+/* Vectors of a scanning thread: registers hold 16 unpacked elements of each. */
+static inline __host__ __device__ constexpr int bulk_rows(size_t acc_bytes)
 {
-    return lookback_row_count(in_bytes, acc_bytes, BULK_ROWS_MOST) * LOOKBACK_ROW;
+    return acc_bytes == 1 ? 3 : 5;
 }
 
-static inline __host__ __device__ constexpr int bulk_tile_bytes(size_t in_bytes, size_t acc_bytes)
+/* Elements of a tile. */
+static inline __host__ __device__ constexpr int bulk_tile_elems(size_t acc_bytes)
 {
-    return BULK_SCAN_WARPS * bulk_chunk_bytes(in_bytes, acc_bytes);
+    return BULK_SCAN_WARPS * bulk_rows(acc_bytes) * LOOKBACK_ROW / static_cast<int>(acc_bytes);
 }
 
-#define BULK_ROWS(IN, ACC)  lookback_row_count(sizeof(IN), sizeof(ACC), BULK_ROWS_MOST)
-#define BULK_CHUNK(IN, ACC) bulk_chunk_bytes(sizeof(IN), sizeof(ACC))
-#define BULK_TILE(IN, ACC)  bulk_tile_bytes(sizeof(IN), sizeof(ACC))
+/* Bytes of the input that a tile is, and that a warp scans. */
+#define BULK_TILE(IN, ACC)  (bulk_tile_elems(sizeof(ACC)) * static_cast<int>(sizeof(IN)))
+#define BULK_CHUNK(IN, ACC) (BULK_TILE(IN, ACC) / BULK_SCAN_WARPS)
 
 /* The four barriers of a slot complete once each time the slot is used, in this order: it is full, its
  * warps' sums are there, what is before it is there, and it is free again. */
@@ -79,7 +80,7 @@ template <typename IN, typename ACC>
 static __device__ __forceinline__ void bulk_fill(const struct lookback_args<IN, ACC> &args,
                                                  int64_t tile, IN *slot, uint64_t *full)
 {
-    const int length = BULK_TILE(IN, ACC) / sizeof(IN), count = LOOKBACK_VECTOR / sizeof(IN);
+    const int length = bulk_tile_elems(sizeof(ACC)), count = LOOKBACK_ALIGN / sizeof(IN);
     const int64_t first = tile * length;
     const int lane = threadIdx.x % 32;
     const int low = args.begin > first ? static_cast<int>(args.begin - first) : 0;
@@ -143,45 +144,44 @@ static __device__ __forceinline__ void bulk_copy_role(const struct lookback_args
 /* --- sums --------------------------------------------------------------------------------------------- */
 
 /* A warp's vectors of its chunk in a slot. */
-template <typename IN, int ROWS>
+template <typename IN, typename ACC, int ROWS>
 static __device__ __forceinline__ void bulk_read(const unsigned char *chunk,
-                                                 union lookback_vector<IN> (&x)[ROWS])
+                                                 union lookback_vector<IN, ACC> (&x)[ROWS])
 {
 #pragma unroll
     for (int j = 0; j < ROWS; j++)
-        x[j].all = *reinterpret_cast<const uint4 *>(chunk + j * LOOKBACK_ROW +
-                                                    threadIdx.x % 32 * LOOKBACK_VECTOR);
+        lookback_copy(x[j].words, chunk + (j * 32 + threadIdx.x % 32) * sizeof(x[j]));
 }
 
 /* Number of the first element of the lane's first vector in a chunk. */
-template <typename IN, typename ACC>
+template <typename ACC>
 static __device__ __forceinline__ int64_t bulk_first(int64_t tile, int chunk)
 {
-    return ((tile * BULK_SCAN_WARPS + chunk) * BULK_CHUNK(IN, ACC) +
-            threadIdx.x % 32 * LOOKBACK_VECTOR) /
-           sizeof(IN);
+    const int64_t row = (tile * BULK_SCAN_WARPS + chunk) * bulk_rows(sizeof(ACC));
+
+    return (row * 32 + threadIdx.x % 32) * static_cast<int>(LOOKBACK_VECTOR / sizeof(ACC));
 }
 
 template <typename IN, typename ACC>
 static __device__ __forceinline__ bool bulk_is_whole(const struct lookback_args<IN, ACC> &args,
                                                      int64_t tile)
 {
-    const int64_t elems = BULK_TILE(IN, ACC) / sizeof(IN);
+    const int64_t elems = bulk_tile_elems(sizeof(ACC));
 
     return tile * elems >= args.begin && (tile + 1) * elems <= args.end;
 }
 
 template <typename IN, typename ACC, int OP, int ROWS, bool EDGE>
-static __device__ __forceinline__ ACC bulk_chunk_sum(const struct lookback_args<IN, ACC> &args,
-                                                     int64_t first,
-                                                     const union lookback_vector<IN> (&x)[ROWS])
+static __device__ __forceinline__ ACC
+bulk_chunk_sum(const struct lookback_args<IN, ACC> &args, int64_t first,
+               const union lookback_vector<IN, ACC> (&x)[ROWS])
 {
     ACC sum = args.identity;
 
 #pragma unroll
     for (int j = 0; j < ROWS; j++)
         sum = scan_join<OP>(
-            sum, lookback_join<IN, ACC, OP, EDGE>(args, lookback_row<IN>(first, j), x[j]));
+            sum, lookback_join<IN, ACC, OP, EDGE>(args, lookback_row<ACC>(first, j), x[j]));
     return scan_warp_total<OP>(sum);
 }
 
@@ -190,7 +190,7 @@ static __device__ __forceinline__ void bulk_sum_role(const struct lookback_args<
                                                      struct bulk_ring<ACC> *ring,
                                                      const unsigned char *slots, int slot_count)
 {
-    constexpr int rows = BULK_ROWS(IN, ACC);
+    enum { ROWS = bulk_rows(sizeof(ACC)) };
     const int warp = threadIdx.x / 32 - BULK_SCAN_WARPS;
 
     for (struct bulk_place at = {0, 0};; bulk_step(&at, slot_count)) {
@@ -201,15 +201,15 @@ static __device__ __forceinline__ void bulk_sum_role(const struct lookback_args<
         if (tile < 0)
             return;
         for (int chunk = warp; chunk < BULK_SCAN_WARPS; chunk += BULK_SUM_WARPS) {
-            const int64_t first = bulk_first<IN, ACC>(tile, chunk);
-            union lookback_vector<IN> x[rows];
+            const int64_t first = bulk_first<ACC>(tile, chunk);
+            union lookback_vector<IN, ACC> x[ROWS];
             ACC sum;
 
             bulk_read(slots + at.slot * BULK_TILE(IN, ACC) + chunk * BULK_CHUNK(IN, ACC), x);
             if (bulk_is_whole(args, tile))
-                sum = bulk_chunk_sum<IN, ACC, OP, rows, false>(args, first, x);
+                sum = bulk_chunk_sum<IN, ACC, OP, ROWS, false>(args, first, x);
             else
-                sum = bulk_chunk_sum<IN, ACC, OP, rows, true>(args, first, x);
+                sum = bulk_chunk_sum<IN, ACC, OP, ROWS, true>(args, first, x);
             if (threadIdx.x % 32 == 0)
                 ring->sums[at.slot][chunk] = sum;
         }
@@ -256,18 +256,49 @@ static __device__ __forceinline__ int bulk_group_count(int64_t tile, int64_t fir
                                          : static_cast<int>(LOOKBACK_GROUP);
 }
 
-/* Keeps what is before one group of tiles, and moves on to the group of each tile that comes up. The next
- * group is read while this one is waited for. */
+/* Keeps what is before one group of tiles. */
+template <typename ACC, int OP> struct bulk_seen {
+    typename lookback_types<ACC, OP>::BASE base;
+    int64_t first; /* tile of the group */
+};
+
+/* What is before a tile. Moves on to the tile's group; the next group is read while one is waited for. */
+template <typename IN, typename ACC, int OP>
+static __device__ __forceinline__ ACC bulk_look(const struct lookback_args<IN, ACC> &args,
+                                                struct bulk_seen<ACC, OP> *seen, int64_t tile,
+                                                unsigned tag)
+{
+    lookback_word words[LOOKBACK_SLOTS][lookback_words<ACC>()];
+    lookback_word next[LOOKBACK_SLOTS][lookback_words<ACC>()];
+    int count = bulk_group_count(tile, seen->first);
+
+    lookback_fetch<ACC>(args.sums, seen->first, count, words);
+    while (tile - seen->first >= LOOKBACK_GROUP) {
+        const int64_t after = seen->first + LOOKBACK_GROUP;
+
+        count = bulk_group_count(tile, after);
+        lookback_fetch<ACC>(args.sums, after, count, next);
+        lookback_take<OP>(&seen->base,
+                          lookback_group<ACC, OP>(args.sums, seen->first, LOOKBACK_GROUP, tag,
+                                                  args.identity, words));
+        memcpy(words, next, sizeof(words));
+        seen->first = after;
+    }
+    return scan_join<OP>(
+        lookback_value<ACC>(seen->base),
+        lookback_group<ACC, OP>(args.sums, seen->first, count, tag, args.identity, words));
+}
+
+/* The warps take tiles in turn. Each steps through all, so that it meets the end. */
 template <typename IN, typename ACC, int OP>
 static __device__ __forceinline__ void bulk_look_role(const struct lookback_args<IN, ACC> &args,
                                                       struct bulk_ring<ACC> *ring, int slot_count)
 {
-    typename lookback_types<ACC, OP>::BASE base;
-    lookback_word words[LOOKBACK_SLOTS][lookback_words<ACC>()];
-    lookback_word next[LOOKBACK_SLOTS][lookback_words<ACC>()];
-    int64_t first = 0; /* tile of the group */
+    struct bulk_seen<ACC, OP> seen;
+    int turn = threadIdx.x / 32 - BULK_LOOK_WARP; /* 0: this warp's */
 
-    lookback_begin(&base, args.init);
+    seen.first = 0;
+    lookback_begin(&seen.base, args.init);
     for (struct bulk_place at = {0, 0};; bulk_step(&at, slot_count)) {
         bulk_wait(&ring->full[at.slot], at.phase);
 
@@ -276,25 +307,18 @@ static __device__ __forceinline__ void bulk_look_role(const struct lookback_args
 
         if (tile < 0)
             return;
-        lookback_fetch<ACC>(args.sums, first, bulk_group_count(tile, first), words);
-        while (tile - first >= LOOKBACK_GROUP) {
-            const int64_t after = first + LOOKBACK_GROUP;
+        if (turn == 0) {
+            const ACC before = bulk_look(args, &seen, tile, tag);
 
-            lookback_fetch<ACC>(args.sums, after, bulk_group_count(tile, after), next);
-            lookback_take<OP>(&base, lookback_group<ACC, OP>(args.sums, first, LOOKBACK_GROUP, tag,
-                                                             args.identity, words));
-            memcpy(words, next, sizeof(words));
-            first = after;
+            if (threadIdx.x % 32 == 0) {
+                ring->before[at.slot] = before;
+                bulk_arrive(&ring->placed[at.slot]);
+            }
         }
-
-        const ACC sum = lookback_group<ACC, OP>(args.sums, first, bulk_group_count(tile, first),
-                                                tag, args.identity, words);
-
-        if (threadIdx.x % 32 == 0) {
-            ring->before[at.slot] = scan_join<OP>(lookback_value<ACC>(base), sum);
-            bulk_arrive(&ring->placed[at.slot]);
-        }
+        turn = turn == 0 ? BULK_LOOK_WARPS - 1 : turn - 1;
         __syncwarp();
+        if (threadIdx.x % 32 == 0)
+            bulk_arrive(&ring->empty[at.slot]);
     }
 }
 
@@ -305,14 +329,14 @@ static __device__ __forceinline__ void
 bulk_scan_chunk(const struct lookback_args<IN, ACC> &args, struct bulk_ring<ACC> *ring,
                 struct bulk_place at, int64_t tile, const unsigned char *slots)
 {
-    constexpr int rows = BULK_ROWS(IN, ACC);
+    enum { ROWS = bulk_rows(sizeof(ACC)) };
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int64_t first = bulk_first<IN, ACC>(tile, warp);
-    union lookback_vector<IN> x[rows];
-    ACC before[rows];
+    const int64_t first = bulk_first<ACC>(tile, warp);
+    union lookback_vector<IN, ACC> x[ROWS];
+    ACC before[ROWS];
 
     bulk_read(slots + at.slot * BULK_TILE(IN, ACC) + warp * BULK_CHUNK(IN, ACC), x);
-    lookback_rows<IN, ACC, OP, rows, EDGE>(args, first, x, before);
+    lookback_rows<IN, ACC, OP, ROWS, EDGE>(args, first, x, before);
     bulk_wait(&ring->summed[at.slot], at.phase);
 
     const ACC left = scan_warp_total<OP>(lane < warp ? ring->sums[at.slot][lane] : args.identity);
@@ -325,8 +349,8 @@ bulk_scan_chunk(const struct lookback_args<IN, ACC> &args, struct bulk_ring<ACC>
     if (lane == 0)
         bulk_arrive(&ring->empty[at.slot]);
 #pragma unroll
-    for (int j = 0; j < rows; j++)
-        lookback_write<IN, ACC, OP, EDGE>(args, lookback_row<IN>(first, j), x[j],
+    for (int j = 0; j < ROWS; j++)
+        lookback_write<IN, ACC, OP, EDGE>(args, lookback_row<ACC>(first, j), x[j],
                                           scan_join<OP>(base, before[j]));
 }
 
@@ -356,7 +380,8 @@ template <typename ACC> static __device__ __forceinline__ void bulk_begin(struct
             bulk_init(&r->full[slot], 1);
             bulk_init(&r->summed[slot], BULK_SUM_WARPS);
             bulk_init(&r->placed[slot], 1);
-            bulk_init(&r->empty[slot], BULK_SCAN_WARPS + 1); /* and the publisher */
+            /* Whoever reads what the copier writes: scanners, publisher, those who look back. */
+            bulk_init(&r->empty[slot], BULK_SCAN_WARPS + 1 + BULK_LOOK_WARPS);
         }
         bulk_fence();
     }
@@ -391,7 +416,8 @@ static int bulk_job_tile(const struct gpurun_ctx *ctx)
 {
     const struct scan_state *s = scan_state_of(ctx);
 
-    return bulk_tile_bytes(gpurun_dtype_bytes(s->dtype), gpurun_dtype_bytes(s->acc));
+    return bulk_tile_elems(gpurun_dtype_bytes(s->acc)) *
+           static_cast<int>(gpurun_dtype_bytes(s->dtype));
 }
 
 static int bulk_slot_count(const struct gpurun_ctx *ctx)
@@ -427,7 +453,8 @@ bool scan_lookback_bulk_fits(struct gpurun_ctx *ctx)
 template <typename IN, typename ACC, int OP>
 static enum gpurun_status bulk_run(struct gpurun_ctx *ctx)
 {
-    const struct lookback_args<IN, ACC> args = lookback_args_of<IN, ACC>(ctx, BULK_TILE(IN, ACC));
+    const struct lookback_args<IN, ACC> args =
+        lookback_args_of<IN, ACC>(ctx, bulk_tile_elems(sizeof(ACC)));
     const int slot_count = bulk_slot_count(ctx), shared_bytes = slot_count * BULK_TILE(IN, ACC);
 
     static_assert(sizeof(struct bulk_ring<ACC>) <= BULK_SHARED_STATIC, "the ring has room");
