@@ -1,0 +1,341 @@
+/*
+ * conv, variant "vector": bytes through tensor cores, as a product with a band matrix.
+ *
+ * A row of the mask laid on 16 elements of a row of the image is a product with a matrix of 32 x 16: element k of the 32
+ * around them counts in result x by the weight whose tap lies k - x away, else by 0. One instruction
+ * (mma m16n8k32, bytes by signed bytes into int32) does this for 16 such segments of a row and half of the 16 results.
+ *
+ *          row g of A   bytes 16 g - 8 to 16 g + 23 of the warp's stretch (16 g to 16 g + 31 under crop)
+ *          column n     result x = 4 (n / 2) + n mod 2, and 2 more in the other half
+ *
+ * So each register of A is the row's own words as they lie in memory, and a lane ends up with 4 neighbouring results:
+ * no shuffles at all.
+ *
+ * Mapping  a block of 8 warps takes 2048 elements of BAND rows and walks down; a row of the image adds to the ROWS rows of
+ *          the answer that it is under the mask of. The loop is unrolled by ROWS.
+ * Memory   rows are copied to a ring in shared memory (cp.async, 16 bytes), 3 stages of ROWS rows ahead; each is read
+ *          (BAND + ROWS - 1) / BAND times in all. Results leave as 4 bytes a lane.
+ * Bound    memory: 4 loads from shared memory and 2 ROWS tensor instructions per row and 256 results.
+ * Limits   weights of -128 to 127, at most 7 rows, channels * (width / 2) at most 8; compute capability 8.0. Rows that do
+ *          not start at multiples of 16 bytes are loaded byte by byte.
+ */
+#include "conv_device.cuh"
+#include "conv_vector.h"
+
+enum {
+    BYTES_BLOCK = 256,
+    BYTES_WARP_ELEMS = 256,
+    BYTES_ELEMS = BYTES_BLOCK / 32 * BYTES_WARP_ELEMS,
+    BYTES_HALO = 16,                                    /* elements on either side of a line */
+    BYTES_CHUNKS = (BYTES_ELEMS + 2 * BYTES_HALO) / 16, /* of a line */
+    BYTES_ROWS_MAX = 7,
+    BYTES_LANE_WORDS = 32,
+    BYTES_TABLE_ROW =
+        4 * BYTES_LANE_WORDS, /* words of the band matrix: two halves of two registers */
+};
+
+/* The band matrices of all rows of the mask, as lanes hold them. */
+template <int ROWS> struct bytes_table {
+    uint32_t word[ROWS * BYTES_TABLE_ROW];
+};
+
+/* Rows of the answer per block: with the mask's they fill whole stages. */
+template <int ROWS> static __host__ __device__ constexpr int bytes_band()
+{
+    return ROWS == 3 ? 22 : ROWS == 5 ? 46 : 50;
+}
+
+template <int ROWS> static __host__ __device__ constexpr int bytes_stages()
+{
+    return ROWS == 7 ? 3 : 4;
+}
+
+template <int ROWS> static constexpr int bytes_blocks_per_sm()
+{
+    return ROWS == 3 ? 3 : 2;
+}
+
+/* What a block works on. */
+struct bytes_tile {
+    int32_t e, y;    /* its first result */
+    int32_t top;     /* the first row of the image that it reads */
+    int rows, lines; /* results, and rows of the image */
+    bool is_aligned; /* rows start at multiples of 16 bytes */
+};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+
+static __device__ __forceinline__ void bytes_copy_async(void *to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                     static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                 "l"(__cvta_generic_to_global(from))
+                 : "memory");
+}
+
+static __device__ __forceinline__ void bytes_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+template <int PENDING> static __device__ __forceinline__ void bytes_wait()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+/* sums += a * b */
+static __device__ __forceinline__ void bytes_multiply(int32_t (&sums)[4], const uint32_t (&a)[4],
+                                                      uint32_t b0, uint32_t b1)
+{
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* Four saturated bytes, the first lowest. */
+static __device__ __forceinline__ uint32_t bytes_pack(int32_t a, int32_t b, int32_t c, int32_t d)
+{
+    uint32_t high, all;
+
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(d), "r"(c));
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(b), "r"(a), "r"(high));
+    return all;
+}
+
+/* 16 elements from e of row y, any of which may lie outside; those far outside matter to nothing. */
+static __device__ __forceinline__ void bytes_load(const struct conv_job &job, bool is_aligned,
+                                                  int32_t e, int32_t y, uint4 *to)
+{
+    const int32_t row = conv_border_at(y, job.height, job.border);
+    const bool is_inside = row >= 0 && e >= 0 && e + 16 <= job.elems;
+    const uint8_t *from = static_cast<const uint8_t *>(job.in) + row * job.in_pitch + e;
+
+    if (is_inside && is_aligned) {
+        bytes_copy_async(to, from);
+        return;
+    }
+#pragma unroll 1
+    for (int w = 0; w < 4; w++) {
+        uint32_t word = 0;
+
+#pragma unroll 1
+        for (int b = 4 * w; b < 4 * w + 4 && e < job.elems + BYTES_HALO; b++) {
+            const uint32_t elem = is_inside ? from[b] : conv_fetch<uint8_t>(job, e + b, y);
+
+            word |= elem << (b % 4 * 8);
+        }
+        reinterpret_cast<uint32_t *>(to)[w] = word;
+    }
+}
+
+/* One stage: ROWS lines from line `first` on. */
+template <int ROWS>
+static __device__ __forceinline__ void bytes_load_stage(const struct conv_job &job,
+                                                        const struct bytes_tile &tile, int first,
+                                                        uint4 (&lines)[ROWS][BYTES_CHUNKS])
+{
+#pragma unroll 1
+    for (int i = threadIdx.x; i < ROWS * BYTES_CHUNKS; i += BYTES_BLOCK) {
+        const int line = i / BYTES_CHUNKS, chunk = i % BYTES_CHUNKS;
+
+        if (first + line < tile.lines)
+            bytes_load(job, tile.is_aligned, tile.e - BYTES_HALO + 16 * chunk,
+                       tile.top + first + line, &lines[line][chunk]);
+    }
+    bytes_commit();
+}
+
+/* Four sums to a word of results. */
+static __device__ __forceinline__ uint32_t bytes_finish(const struct conv_job &job, int32_t a,
+                                                        int32_t b, int32_t c, int32_t d)
+{
+    const struct conv_tail *tail = &job.tail;
+    const int32_t add = static_cast<int32_t>(tail->add);
+
+    if (tail->multiplier == 1 && !tail->is_even && !tail->is_wide)
+        return bytes_pack((a + add) >> tail->shift, (b + add) >> tail->shift,
+                          (c + add) >> tail->shift, (d + add) >> tail->shift);
+    return bytes_pack(conv_tail_apply(a, tail), conv_tail_apply(b, tail), conv_tail_apply(c, tail),
+                      conv_tail_apply(d, tail));
+}
+
+/* Four results from element e of row y on, those past the end left out. */
+static __device__ __forceinline__ void bytes_store(const struct conv_job &job, int32_t e, int32_t y,
+                                                   uint32_t word)
+{
+    uint8_t *to = static_cast<uint8_t *>(job.out) + y * job.out_pitch + e;
+
+    if (job.border != CONV_FRAME && e + 4 <= job.out_elems &&
+        reinterpret_cast<uintptr_t>(to) % 4 == 0) {
+        *reinterpret_cast<uint32_t *>(to) = word;
+        return;
+    }
+#pragma unroll 1
+    for (int b = 0; b < 4 && e + b < job.out_elems; b++)
+        to[b] = conv_is_framed(job, e + b, y) ? static_cast<uint8_t>(job.fill)
+                                              : static_cast<uint8_t>(word >> (8 * b));
+}
+
+/* One line of the image into the sums of all rows that it counts in; `newest` is the row that it is the top of. */
+template <int ROWS>
+static __device__ __forceinline__ void bytes_add(const uint32_t *line, const uint32_t *table,
+                                                 int32_t (&sums)[ROWS][2][4], int newest)
+{
+    const uint32_t a[4] = {line[0], line[32], line[4], line[36]};
+
+#pragma unroll
+    for (int i = 0; i < ROWS; i++)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            bytes_multiply(sums[(newest + ROWS - i) % ROWS][half], a,
+                           table[(4 * i + 2 * half) * BYTES_LANE_WORDS],
+                           table[(4 * i + 2 * half + 1) * BYTES_LANE_WORDS]);
+}
+
+/* The warp's part of a stage. `e` is the lane's first result. */
+template <int ROWS>
+static __device__ __forceinline__ void
+bytes_work(const struct conv_job &job, const struct bytes_tile &tile, int first, int32_t e,
+           const uint32_t *line, const uint32_t *table, int32_t (&sums)[ROWS][2][4])
+{
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        const int done = first + r - (ROWS - 1); /* the row that this line completes */
+        int32_t(&sum)[2][4] = sums[(r + 1) % ROWS];
+
+        if (ROWS == BYTES_ROWS_MAX)
+            asm volatile("" ::: "memory"); /* or the whole table would be kept in registers */
+        bytes_add<ROWS>(line + r * BYTES_CHUNKS * 4, table, sums, r);
+        if (done >= 0 && done < tile.rows) {
+            bytes_store(job, e, tile.y + done,
+                        bytes_finish(job, sum[0][0], sum[0][1], sum[1][0], sum[1][1]));
+            bytes_store(job, e + 128, tile.y + done,
+                        bytes_finish(job, sum[0][2], sum[0][3], sum[1][2], sum[1][3]));
+        }
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            sum[k / 4][k % 4] = 0;
+    }
+}
+#endif
+
+/* `lead`: elements of a segment's 32 that lie before its 16 results. `above`: rows of zeros on top of the mask. */
+template <int ROWS>
+static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>())
+    conv_vector_bytes_kernel(const struct conv_job job, const struct bytes_table<ROWS> table,
+                             int lead, int above)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    constexpr int stages = bytes_stages<ROWS>(), band = bytes_band<ROWS>();
+    __shared__ uint4 ring[stages][ROWS][BYTES_CHUNKS];
+    __shared__ uint32_t shared_table[ROWS * BYTES_TABLE_ROW];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int32_t sums[ROWS][2][4] = {};
+    struct bytes_tile tile;
+
+    tile.e = static_cast<int32_t>(blockIdx.x % job.tiles_x) * BYTES_ELEMS;
+    tile.y = static_cast<int32_t>(blockIdx.x / job.tiles_x) * band;
+    tile.top = tile.y + job.first_y - above;
+    tile.rows = min(band, job.out_height - tile.y);
+    tile.lines = tile.rows + ROWS - 1;
+    tile.is_aligned = reinterpret_cast<uintptr_t>(job.in) % 16 == 0 && job.in_pitch % 16 == 0;
+
+    for (int i = threadIdx.x; i < ROWS * BYTES_TABLE_ROW; i += BYTES_BLOCK)
+        shared_table[i] = table.word[i];
+#pragma unroll 1
+    for (int s = 0; s < stages - 1; s++)
+        bytes_load_stage<ROWS>(job, tile, s * ROWS, ring[s]);
+    for (int s = 0; s * ROWS < tile.lines; s++) {
+        const int ahead = s + stages - 1;
+        const int32_t e = tile.e + warp * BYTES_WARP_ELEMS;
+
+        bytes_wait<stages - 2>();
+        __syncthreads(); /* this stage is there for all, and the one before it has been read by all */
+        bytes_load_stage<ROWS>(job, tile, ahead * ROWS, ring[ahead % stages]);
+        if (e < job.out_elems)
+            bytes_work<ROWS>(job, tile, s * ROWS, e + 4 * lane,
+                             reinterpret_cast<const uint32_t *>(ring[s % stages][0]) +
+                                 (BYTES_HALO - lead) / 4 + warp * (BYTES_WARP_ELEMS / 4) + lane,
+                             shared_table + lane, sums);
+    }
+#endif
+}
+
+/* --- host ------------------------------------------------------------------------------------------------- */
+
+static int bytes_lead(const struct gpurun_ctx *ctx)
+{
+    return conv_state_of(ctx)->border == CONV_CROP ? 0 : 8;
+}
+
+/* What element k of a segment counts in result x under this row of the mask. */
+static int bytes_weight(const struct conv_mask *mask, const struct conv_job *job, int lead, int row,
+                        int k, int x)
+{
+    const int distance = k - lead - x - job->first_e;
+
+    if (row < 0 || row >= mask->height || distance < 0 || distance % job->channels != 0 ||
+        distance / job->channels >= mask->width)
+        return 0;
+    return mask->weight[row * mask->width + distance / job->channels];
+}
+
+/* The word that a lane holds: four elements k, one result. */
+static uint32_t bytes_word(const struct conv_mask *mask, const struct conv_job *job, int lead,
+                           int row, int half, int reg, int lane)
+{
+    const int column = lane / 4, x = 4 * (column / 2) + column % 2 + 2 * half;
+    uint32_t word = 0;
+
+    for (int b = 0; b < 4; b++) {
+        const int k = 16 * reg + 4 * (lane % 4) + b;
+        const int weight = bytes_weight(mask, job, lead, row, k, x);
+
+        word |= (static_cast<uint32_t>(weight) & 255) << (8 * b);
+    }
+    return word;
+}
+
+template <int ROWS> static enum gpurun_status bytes_run(struct gpurun_ctx *ctx)
+{
+    const struct conv_mask *mask = &conv_state_of(ctx)->mask;
+    const int lead = bytes_lead(ctx), above = (ROWS - mask->height) / 2;
+    struct conv_job job = conv_job_of(ctx);
+    const int64_t tiles = conv_tiles(&job, BYTES_ELEMS, bytes_band<ROWS>());
+    struct bytes_table<ROWS> table;
+
+    for (int i = 0; i < ROWS * BYTES_TABLE_ROW; i++)
+        table.word[i] = bytes_word(mask, &job, lead, i / BYTES_TABLE_ROW - above, i / 64 % 2,
+                                   i / 32 % 2, i % 32);
+    conv_vector_bytes_kernel<ROWS>
+        <<<static_cast<unsigned>(tiles), BYTES_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(job, table,
+                                                                                    lead, above);
+    GPURUN_LAUNCH_TRY(ctx);
+    return GPURUN_OK;
+}
+
+bool conv_vector_bytes_takes(const struct gpurun_ctx *ctx)
+{
+    const struct conv_mask *mask = &conv_state_of(ctx)->mask;
+
+    if (mask->is_real || ctx->device.compute < 80 || mask->height > BYTES_ROWS_MAX ||
+        mask->width / 2 * conv_options_of(ctx)->channels > 8)
+        return false;
+    for (int i = 0; i < mask->width * mask->height; i++)
+        if (mask->weight[i] < INT8_MIN || mask->weight[i] > INT8_MAX)
+            return false;
+    return true;
+}
+
+enum gpurun_status conv_vector_bytes_check(struct gpurun_ctx *ctx)
+{
+    return conv_check_grid(ctx, BYTES_ELEMS, bytes_band<3>());
+}
+
+enum gpurun_status conv_vector_bytes_launch(struct gpurun_ctx *ctx)
+{
+    const int rows = conv_state_of(ctx)->mask.height;
+
+    return rows <= 3 ? bytes_run<3>(ctx) : rows <= 5 ? bytes_run<5>(ctx) : bytes_run<7>(ctx);
+}

@@ -1,0 +1,289 @@
+/*
+ * matmul, variant "register": each thread makes 64 elements (32 where they have 8 bytes) in registers.
+ *
+ * Mapping  256 threads per tile of 128 x 128 (128 x 64); a warp makes 64 x 32 (64 x 16) of it, its lanes stand
+ *          8 x 4 and take every eighth (fourth) piece of 16 bytes, so their loads meet no bank twice.
+ * Memory   tiles lie in shared memory along k, 16 (8) deep; a step takes four (six) 16-byte loads for 64 (32)
+ *          terms. The next tiles arrive by cp.async meanwhile, 16 bytes at a time where rows are aligned and
+ *          need no turning, else by elements.
+ * Bound    arithmetic: two blocks fit a multiprocessor, so one works while the other waits at its barrier.
+ * Limits   not for 16-bit reals; of reals, more than 128 terms take another 64 KB of shared memory, where sums
+ *          of so many are added up, so that roundings do not pile up. Before compute capability 8.0 the copies
+ *          are ordinary loads.
+ */
+#include "matmul_copy.cuh"
+
+enum {
+    REGISTER_BLOCK = 256,
+    REGISTER_LANES_M = 8,
+    REGISTER_LANES_N = 4,
+    REGISTER_WARPS_N = 4,
+    REGISTER_PART = 128, /* terms of reals that are added in one chain */
+};
+
+/* The shape of a tile for elements of BYTES: GROUPS pieces of 16 bytes per thread in either direction. */
+template <int BYTES> struct register_shape {
+    static constexpr int V = 16 / BYTES;
+    static constexpr int GROUPS_M = BYTES == 4 ? 2 : 4, GROUPS_N = 2;
+    static constexpr int WARP_M = GROUPS_M * REGISTER_LANES_M * V;
+    static constexpr int WARP_N = GROUPS_N * REGISTER_LANES_N * V;
+    static constexpr int M = 2 * WARP_M, N = REGISTER_WARPS_N * WARP_N, K = BYTES == 4 ? 16 : 8;
+    static constexpr int PITCH_M = M + V,
+                         PITCH_N = N + V; /* turned tiles are stored without conflicts */
+};
+
+template <typename T> static inline __host__ __device__ constexpr bool register_is_real()
+{
+    return static_cast<T>(0.5) != 0;
+}
+
+template <typename T> struct __align__(16) register_piece
+{
+    T item[16 / sizeof(T)];
+};
+
+template <typename T> struct register_shared {
+    typedef register_shape<sizeof(T)> S;
+    __align__(16) T a[2][S::K][S::PITCH_M];
+    __align__(16) T b[2][S::K][S::PITCH_N];
+};
+
+/* Starts the copies of a tile, K deep and PLACES along: `from` is its first element, `along_left` and
+ * `deep_left` say how much of the matrix there is from there on. */
+template <typename T, int K, int PLACES, int PITCH>
+static __device__ __forceinline__ void register_fetch(const struct matmul_operand<T> &m,
+                                                      const T *from, int64_t deep_left,
+                                                      int64_t along_left, T (*to)[PITCH])
+{
+    constexpr int width = 16 / static_cast<int>(sizeof(T)), turn = 8;
+    const int t = threadIdx.x;
+
+    if (m.feed == MATMUL_FEED_ALONG_16) {
+        constexpr int pieces = PLACES / width, rows = REGISTER_BLOCK / pieces;
+        const int x = t / pieces, p = t % pieces * width;
+        const int64_t left = along_left - p;
+        const int valid = left >= width ? 16 : left > 0 ? static_cast<int>(left * sizeof(T)) : 0;
+
+#pragma unroll
+        for (int r = 0; r < K / rows; r++)
+            matmul_copy<16>(&to[x + r * rows][p], from + (x + r * rows) * m.deep + p,
+                            x + r * rows < deep_left ? valid : 0);
+    } else if (m.feed == MATMUL_FEED_ALONG) {
+        constexpr int rows = REGISTER_BLOCK / PLACES;
+        const int x = t / PLACES, p = t % PLACES;
+
+#pragma unroll
+        for (int r = 0; r < K / rows; r++)
+            matmul_copy<sizeof(T)>(&to[x + r * rows][p],
+                                   from + (x + r * rows) * m.deep + p * m.along,
+                                   x + r * rows < deep_left && p < along_left ? sizeof(T) : 0);
+    } else { /* along k: eight lanes go down it, and the tile is turned on its way */
+        constexpr int columns = REGISTER_BLOCK / turn, steps = PLACES / columns;
+        const int x = t % turn, p = t / turn;
+
+#pragma unroll
+        for (int r = 0; r < K / turn * steps; r++) {
+            const int deep = x + r / steps * turn, along = p + r % steps * columns;
+
+            matmul_copy<sizeof(T)>(&to[deep][along], from + deep + along * m.along,
+                                   deep < deep_left && along < along_left ? sizeof(T) : 0);
+        }
+    }
+}
+
+/* One step along k: every element of the thread's part of A times every one of B. */
+template <typename T, int COUNT_M, int COUNT_N, int GROUPS_M, int GROUPS_N>
+static __device__ __forceinline__ void register_step(const T *a, const T *b,
+                                                     T (&sum)[COUNT_M][COUNT_N])
+{
+    constexpr int width = 16 / static_cast<int>(sizeof(T));
+    struct register_piece<T> left[GROUPS_M], right[GROUPS_N];
+
+#pragma unroll
+    for (int g = 0; g < GROUPS_M; g++)
+        left[g] =
+            *reinterpret_cast<const struct register_piece<T> *>(a + g * REGISTER_LANES_M * width);
+#pragma unroll
+    for (int g = 0; g < GROUPS_N; g++)
+        right[g] =
+            *reinterpret_cast<const struct register_piece<T> *>(b + g * REGISTER_LANES_N * width);
+#pragma unroll
+    for (int i = 0; i < COUNT_M; i++)
+#pragma unroll
+        for (int j = 0; j < COUNT_N; j++)
+            sum[i][j] += left[i / width].item[i % width] * right[j / width].item[j % width];
+}
+
+/* Adds the thread's sums to what it keeps in shared memory, where there is anything yet, and starts anew. */
+template <typename T, int COUNT_M, int COUNT_N>
+static __device__ __forceinline__ void register_keep(struct register_piece<T> *kept, bool is_first,
+                                                     T (&sum)[COUNT_M][COUNT_N])
+{
+    constexpr int width = 16 / static_cast<int>(sizeof(T)), groups = COUNT_N / width;
+
+#pragma unroll
+    for (int p = 0; p < COUNT_M * groups; p++) {
+        struct register_piece<T> piece = {
+        };
+
+        if (!is_first)
+            piece = kept[p * REGISTER_BLOCK + threadIdx.x];
+#pragma unroll
+        for (int v = 0; v < width; v++) {
+            piece.item[v] += sum[p / groups][p % groups * width + v];
+            sum[p / groups][p % groups * width + v] = 0;
+        }
+        kept[p * REGISTER_BLOCK + threadIdx.x] = piece;
+    }
+}
+
+template <typename T, int COUNT_M, int COUNT_N>
+static __device__ __forceinline__ void register_take(const struct register_piece<T> *kept,
+                                                     T (&sum)[COUNT_M][COUNT_N])
+{
+    constexpr int width = 16 / static_cast<int>(sizeof(T)), groups = COUNT_N / width;
+
+#pragma unroll
+    for (int p = 0; p < COUNT_M * groups; p++) {
+        const struct register_piece<T> piece = kept[p * REGISTER_BLOCK + threadIdx.x];
+
+#pragma unroll
+        for (int v = 0; v < width; v++)
+            sum[p / groups][p % groups * width + v] += piece.item[v];
+    }
+}
+
+/* Writes a piece of a row, at once where it is whole and aligned. */
+template <typename T>
+static __device__ __forceinline__ void register_write(const struct matmul_job &job, int64_t at,
+                                                      int64_t left, bool aligned, const T *sum)
+{
+    constexpr int width = 16 / static_cast<int>(sizeof(T));
+    struct register_piece<T> piece;
+
+    if (!aligned || left < width) {
+#pragma unroll
+        for (int v = 0; v < width; v++)
+            if (v < left)
+                matmul_finish<T>(job, at + v, sum[v]);
+        return;
+    }
+#pragma unroll
+    for (int v = 0; v < width; v++)
+        piece.item[v] = matmul_finished<T>(job, at + v, sum[v]);
+    *reinterpret_cast<struct register_piece<T> *>(static_cast<T *>(job.product) + at) = piece;
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(REGISTER_BLOCK, 2)
+    matmul_register_kernel(struct matmul_job job, struct matmul_operand<T> a,
+                           struct matmul_operand<T> b, bool aligned)
+{
+    typedef register_shape<sizeof(T)> S;
+    constexpr int part = REGISTER_PART / S::K; /* steps */
+    __shared__ struct register_shared<T> shared;
+    extern __shared__ __align__(16) unsigned char register_memory[];
+    struct register_piece<T> *kept = reinterpret_cast<struct register_piece<T> *>(register_memory);
+    const struct matmul_layout &l = job.layout;
+    const struct matmul_tile tile = matmul_tile_at(l, blockIdx.x, S::M, S::N);
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int own_m = warp / REGISTER_WARPS_N * S::WARP_M + lane / REGISTER_LANES_N * S::V;
+    const int own_n = warp % REGISTER_WARPS_N * S::WARP_N + lane % REGISTER_LANES_N * S::V;
+    const int64_t steps = (l.k + S::K - 1) / S::K;
+    const T *from_a = a.from + tile.batch * a.batch + tile.i * a.along;
+    const T *from_b = b.from + tile.batch * b.batch + tile.j * b.along;
+    T sum[S::GROUPS_M * S::V][S::GROUPS_N * S::V] = {};
+
+    register_fetch<T, S::K, S::M>(a, from_a, l.k, l.m - tile.i, shared.a[0]);
+    register_fetch<T, S::K, S::N>(b, from_b, l.k, l.n - tile.j, shared.b[0]);
+    matmul_copy_commit();
+    for (int64_t step = 0; step < steps; step++) {
+        const int now = static_cast<int>(step % 2);
+
+        matmul_copy_wait<0>();
+        __syncthreads(); /* these tiles are there, and nobody reads the other ones any more */
+        if (step + 1 < steps) {
+            const int64_t left = l.k - (step + 1) * S::K;
+
+            from_a += S::K * a.deep;
+            from_b += S::K * b.deep;
+            register_fetch<T, S::K, S::M>(a, from_a, left, l.m - tile.i, shared.a[1 - now]);
+            register_fetch<T, S::K, S::N>(b, from_b, left, l.n - tile.j, shared.b[1 - now]);
+            matmul_copy_commit();
+        }
+#pragma unroll
+        for (int x = 0; x < S::K; x++)
+            register_step<T, S::GROUPS_M * S::V, S::GROUPS_N * S::V, S::GROUPS_M, S::GROUPS_N>(
+                &shared.a[now][x][own_m], &shared.b[now][x][own_n], sum);
+        if (register_is_real<T>() && step % part == part - 1 && step + 1 < steps)
+            register_keep(kept, step < part, sum);
+    }
+    if (register_is_real<T>() && steps > part)
+        register_take(kept, sum);
+#pragma unroll
+    for (int i = 0; i < S::GROUPS_M * S::V; i++) {
+        const int64_t row = tile.i + own_m + i / S::V * REGISTER_LANES_M * S::V + i % S::V;
+
+#pragma unroll
+        for (int g = 0; g < S::GROUPS_N; g++) {
+            const int64_t column = tile.j + own_n + g * REGISTER_LANES_N * S::V;
+
+            if (row < l.m && column < l.n)
+                register_write<T>(job, tile.batch * l.c_batch + row * l.ldc + column, l.n - column,
+                                  aligned, &sum[i][g * S::V]);
+        }
+    }
+}
+
+/* Shared memory besides that of the tiles. */
+template <typename T> static size_t register_kept_bytes(const struct gpurun_ctx *ctx)
+{
+    typedef register_shape<sizeof(T)> S;
+    const bool is_kept = register_is_real<T>() && matmul_state_of(ctx)->layout.k > REGISTER_PART;
+
+    return is_kept ? S::M * S::N * sizeof(T) : 0;
+}
+
+template <typename T> static enum gpurun_status register_fits(struct gpurun_ctx *ctx)
+{
+    const size_t bytes = register_kept_bytes<T>(ctx) + sizeof(struct register_shared<T>);
+
+    if (bytes <= ctx->device.shared_bytes)
+        return GPURUN_OK;
+    return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "k",
+                       "reals with more than %d terms take %zu bytes of shared memory; the device "
+                       "has %zu",
+                       REGISTER_PART, bytes, ctx->device.shared_bytes);
+}
+
+template <typename T> static enum gpurun_status register_run(struct gpurun_ctx *ctx)
+{
+    typedef register_shape<sizeof(T)> S;
+    const size_t kept_bytes = register_kept_bytes<T>(ctx);
+    const struct matmul_job job = matmul_job_of(ctx);
+    const struct matmul_layout &l = job.layout;
+    const bool aligned = matmul_is_aligned(job.product, l.ldc, l.c_batch, sizeof(T));
+
+    GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(matmul_register_kernel<T>,
+                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              static_cast<int>(kept_bytes)));
+    matmul_register_kernel<T><<<static_cast<unsigned>(matmul_tile_count(ctx, S::M, S::N)),
+                                REGISTER_BLOCK, kept_bytes, gpurun_cuda_stream(ctx)>>>(
+        job, matmul_operand_a<T>(job), matmul_operand_b<T>(job), aligned);
+    GPURUN_LAUNCH_TRY(ctx);
+    return GPURUN_OK;
+}
+
+enum gpurun_status matmul_register_supported(struct gpurun_ctx *ctx)
+{
+    if (matmul_is_narrow(ctx))
+        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "dtype", "%s is what tensor cores are for",
+                           gpurun_dtype_name(matmul_dtype_of(ctx)));
+    GPURUN_TRY(MATMUL_DISPATCH_WIDE(matmul_dtype_of(ctx), register_fits, ctx));
+    return matmul_check_grid(ctx, register_shape<8>::M, register_shape<8>::N);
+}
+
+enum gpurun_status matmul_launch_register(struct gpurun_ctx *ctx)
+{
+    return MATMUL_DISPATCH_WIDE(matmul_dtype_of(ctx), register_run, ctx);
+}

@@ -1,0 +1,29 @@
+/*
+ * matmul, variant "tensor": which tensor cores, and how they are fed.
+ *
+ * Mapping  that of matmul_tensor_group.cu (wgmma, half and bfloat16 on Hopper) or matmul_tensor_warp.cu (mma.sync).
+ * Memory   theirs.
+ * Bound    the tensor cores.
+ * Limits   half, bfloat16 and double; float only with compute = tf32, as it rounds the inputs.
+ */
+#include "matmul_device.cuh"
+
+enum { TENSOR_LEAST_M = 128, TENSOR_LEAST_N = 64 }; /* the smallest tile of any */
+
+enum gpurun_status matmul_tensor_supported(struct gpurun_ctx *ctx)
+{
+    const enum gpurun_dtype dtype = matmul_dtype_of(ctx);
+
+    if (matmul_is_whole(dtype))
+        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "dtype", "no tensor core multiplies %s",
+                           gpurun_dtype_name(dtype));
+    if (dtype == GPURUN_FLOAT && matmul_options_of(ctx)->compute != MATMUL_COMPUTE_TF32)
+        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "compute",
+                           "tensor cores round float inputs to 11 bits: compute = tf32 allows it");
+    return matmul_check_grid(ctx, TENSOR_LEAST_M, TENSOR_LEAST_N);
+}
+
+enum gpurun_status matmul_launch_tensor(struct gpurun_ctx *ctx)
+{
+    return matmul_tensor_group_can(ctx) ? matmul_tensor_group(ctx) : matmul_tensor_warp(ctx);
+}

@@ -1,0 +1,41 @@
+/* Made by make_transpose.py with NumPy: batch, rows, cols, bytes of an element, hash of the answer. */
+static const struct expected {
+    int64_t batch, rows, cols;
+    size_t size;
+    uint64_t hash;
+} expected[] = {
+    {1, 1, 1, 1, UINT64_C(0xaf63bc4c8601b62c)},     {1, 1, 1, 2, UINT64_C(0x082f2207b4e88cc4)},
+    {1, 1, 1, 4, UINT64_C(0xad2aca7747985764)},     {1, 1, 1, 8, UINT64_C(0x89cd31291d2aefa4)},
+    {1, 1, 70, 1, UINT64_C(0xb740f7bc35e137a6)},    {1, 1, 70, 2, UINT64_C(0x6968c142af3744d1)},
+    {1, 1, 70, 4, UINT64_C(0x70d0b5c3bc429350)},    {1, 1, 70, 8, UINT64_C(0x8bfc9401b1426db0)},
+    {1, 70, 1, 1, UINT64_C(0xb740f7bc35e137a6)},    {1, 70, 1, 2, UINT64_C(0x6968c142af3744d1)},
+    {1, 70, 1, 4, UINT64_C(0x70d0b5c3bc429350)},    {1, 70, 1, 8, UINT64_C(0x8bfc9401b1426db0)},
+    {1, 2, 3, 1, UINT64_C(0x6cdc86dc2386c754)},     {1, 2, 3, 2, UINT64_C(0xa5670a17058bcaea)},
+    {1, 2, 3, 4, UINT64_C(0x8cb2232ee45b1015)},     {1, 2, 3, 8, UINT64_C(0xf482de6f57f826b9)},
+    {1, 15, 17, 1, UINT64_C(0x1e84608193d2f7eb)},   {1, 15, 17, 2, UINT64_C(0x586dbd511ff34380)},
+    {1, 15, 17, 4, UINT64_C(0xaf44cf7f870e4fd0)},   {1, 15, 17, 8, UINT64_C(0x810d71d724a7a92f)},
+    {1, 63, 65, 1, UINT64_C(0x2f5f1cc5c79342ab)},   {1, 63, 65, 2, UINT64_C(0x7c7dc0a39c7c16a0)},
+    {1, 63, 65, 4, UINT64_C(0xae62e3deafc46359)},   {1, 63, 65, 8, UINT64_C(0xc964a55798e11a82)},
+    {1, 64, 64, 1, UINT64_C(0x7ce964c150593825)},   {1, 64, 64, 2, UINT64_C(0xde60f9279ff26f55)},
+    {1, 64, 64, 4, UINT64_C(0xcfdcd08b9861566e)},   {1, 64, 64, 8, UINT64_C(0xd2f08e8349f0c06b)},
+    {1, 65, 63, 1, UINT64_C(0x0c48bc60f59d8f2b)},   {1, 65, 63, 2, UINT64_C(0xd0d360dc5fffa57c)},
+    {1, 65, 63, 4, UINT64_C(0x47030f0198c594c5)},   {1, 65, 63, 8, UINT64_C(0x8ed07a2cd423624e)},
+    {1, 127, 129, 1, UINT64_C(0xd3f396528e83ca2b)}, {1, 127, 129, 2, UINT64_C(0xdfeecc796685fe24)},
+    {1, 127, 129, 4, UINT64_C(0x1d8004048e298225)}, {1, 127, 129, 8, UINT64_C(0x01f298003bab1025)},
+    {1, 256, 256, 1, UINT64_C(0x96edc165f17ca325)}, {1, 256, 256, 2, UINT64_C(0x790c27fa31c38f25)},
+    {1, 256, 256, 4, UINT64_C(0x844db4ddd9933ff3)}, {1, 256, 256, 8, UINT64_C(0x4fb9e3c9ab82bb70)},
+    {1, 300, 131, 1, UINT64_C(0x69f7f6da4677d64d)}, {1, 300, 131, 2, UINT64_C(0x27a018cf5ba12165)},
+    {1, 300, 131, 4, UINT64_C(0x34d0abd9bde301c0)}, {1, 300, 131, 8, UINT64_C(0x843995b590f056c9)},
+    {1, 131, 300, 1, UINT64_C(0x80eff16242b84c2d)}, {1, 131, 300, 2, UINT64_C(0x9fb49017b6fc96fd)},
+    {1, 131, 300, 4, UINT64_C(0xf95c24bd17413920)}, {1, 131, 300, 8, UINT64_C(0x33e0862616a807a9)},
+    {1, 3, 1009, 1, UINT64_C(0x3c6fc63ad5caff9f)},  {1, 3, 1009, 2, UINT64_C(0xeeb05f1343770089)},
+    {1, 3, 1009, 4, UINT64_C(0x675a6c391edd963a)},  {1, 3, 1009, 8, UINT64_C(0x865e9fd612008eb5)},
+    {1, 1009, 3, 1, UINT64_C(0xf5bd201d4ebe538f)},  {1, 1009, 3, 2, UINT64_C(0xc479991183b5ffb9)},
+    {1, 1009, 3, 4, UINT64_C(0xf5f0cbb07647e36e)},  {1, 1009, 3, 8, UINT64_C(0xe8fe3e3dffce239d)},
+    {3, 5, 7, 1, UINT64_C(0xc0043f23dd709fc8)},     {3, 5, 7, 2, UINT64_C(0x10836d30b051a697)},
+    {3, 5, 7, 4, UINT64_C(0xa8b91ba3ad2c69a1)},     {3, 5, 7, 8, UINT64_C(0x655665a3eefdf0e1)},
+    {2, 128, 64, 1, UINT64_C(0xa6f0d282bc624125)},  {2, 128, 64, 2, UINT64_C(0x836a9606b50f2965)},
+    {2, 128, 64, 4, UINT64_C(0x0efb1dea09fdd28b)},  {2, 128, 64, 8, UINT64_C(0xa1dbd0e8e1a0e3de)},
+    {4, 33, 33, 1, UINT64_C(0xaf7c53c9679719ad)},   {4, 33, 33, 2, UINT64_C(0x8cb3e476adfce330)},
+    {4, 33, 33, 4, UINT64_C(0x625716c1095d3d10)},   {4, 33, 33, 8, UINT64_C(0x074072cc2e5da7af)},
+};
