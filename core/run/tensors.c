@@ -13,7 +13,6 @@
 enum {
     ALIGNMENT = 4096,      /* of host allocations */
     HUGE_PAGE = 2 << 20,   /* of large ones */
-    POISON = 0xA5,         /* the byte that outputs are overwritten with */
     CHECK_PIECE = 8 << 20, /* bytes downloaded at a time to check inputs */
 };
 
@@ -82,6 +81,7 @@ static enum gpurun_status allocate_buffer(struct run *run, struct buffer *b)
     if (b->original_host == NULL)
         return run_fail(run, GPURUN_NO_MEMORY, "tensor %s: a copy of %zu bytes", b->tensor.name,
                         b->tensor.bytes);
+    b->tensor.original = b->original_host;
     if (run->device != NULL)
         return device_api.alloc(run->device, b->tensor.bytes + 1, &b->original_dev, &run->why);
     return GPURUN_OK;
@@ -129,6 +129,7 @@ void tensors_free(struct run *run)
             free(b->host_block);
         free(b->original_host);
         b->host_block = b->dev_block = b->original_host = b->original_dev = NULL;
+        b->tensor.original = NULL;
     }
 }
 
@@ -278,9 +279,9 @@ enum gpurun_status tensors_poison(struct run *run, bool on_device)
 
         if (b->tensor.role != GPURUN_OUT)
             continue;
-        memset(b->tensor.host, POISON, b->tensor.bytes);
+        memset(b->tensor.host, GPURUN_POISON, b->tensor.bytes);
         if (on_device && !shares_bytes(run))
-            DEVICE_TRY(fill(run->device, b->tensor.dev, POISON, b->tensor.bytes, &run->why));
+            DEVICE_TRY(fill(run->device, b->tensor.dev, GPURUN_POISON, b->tensor.bytes, &run->why));
     }
     return on_device ? device_api.sync(run->device, &run->why) : GPURUN_OK;
 }

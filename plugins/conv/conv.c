@@ -14,8 +14,7 @@ enum {
     SHIFT_MAX = 40, /* bits behind the point of scale and bias */
 };
 
-#define SIDE_MAX                                                                                   \
-    536870911.0 /* a row of 4 channels still counts in 31 bits, with room for its halo */
+#define SIDE_MAX  536800000.0 /* a row of 4 channels, a tile and a halo still count in 31 bits */
 #define PITCH_MAX 2147483647.0
 #define VALUE_MAX                                                                                  \
     1e6 /* of scale and bias, in magnitude: with 40 bits behind the point 61 bits in all */

@@ -1,8 +1,8 @@
 /*
  * The baseline. Threads take bands of rows. Every row of the image is copied once into a line with what stands
  * beyond its edges, so that no inner loop asks where it is; the last lines stand in a ring. Vectors of sums
- * stay in registers while the mask goes by. A separable mask goes along the new line only, then down the ring.
- * Whole numbers are summed in 16 bits where the mask allows it, else in 32.
+ * stay in registers while the mask goes by. A separable mask goes down the lines first, in strips that stay in the
+ * cache until it has gone along them. Whole numbers are summed in 16 bits where the mask allows it, else in 32.
  */
 #include "conv_cpu.h"
 #include "conv.h"
@@ -16,9 +16,8 @@ enum { BAND = 64 }; /* rows that a thread takes at a time */
 struct worker {
     const struct gpurun_ctx *ctx;
     const struct conv_cpu *cpu;
-    char *lines,
-        *sums; /* rings of as many rows as the mask has; sums: only where a mask goes along */
-    size_t line_bytes, sum_bytes; /* of one row in each ring */
+    char *lines; /* a ring of as many rows as the mask has */
+    size_t line_bytes;
 };
 
 static size_t elem_bytes(const struct gpurun_ctx *ctx)
@@ -73,17 +72,6 @@ static void load_line(const struct gpurun_ctx *ctx, char *line, int64_t y)
     }
 }
 
-/* Brings row y into the rings. */
-static void take_line(struct worker *w, int64_t y, int64_t slot)
-{
-    char *line = w->lines + (size_t)slot * w->line_bytes,
-         *sum = w->sums + (size_t)slot * w->sum_bytes;
-
-    load_line(w->ctx, line, y);
-    if (w->cpu->along != NULL)
-        w->cpu->along(w->cpu, line, sum);
-}
-
 static void frame_row(const struct gpurun_ctx *ctx, char *row, int64_t y)
 {
     const struct conv_options *o = conv_options_of(ctx);
@@ -104,18 +92,17 @@ static void run_band(struct worker *w, int64_t begin, int64_t end)
     const int64_t height = s->mask.height;
     const int64_t top =
         s->border == CONV_CROP ? 0 : -(height / 2); /* the first row that row 0 needs */
-    const char *const ring = w->cpu->along != NULL ? w->sums : w->lines;
-    const size_t bytes = w->cpu->along != NULL ? w->sum_bytes : w->line_bytes;
     const char *rows[CONV_SIZE_MAX];
 
     for (int64_t i = 0; i + 1 < height; i++)
-        take_line(w, begin + top + i, i);
+        load_line(w->ctx, w->lines + (size_t)i * w->line_bytes, begin + top + i);
     for (int64_t y = begin; y < end; y++) {
         char *out = (char *)s->filtered->host + (size_t)(y * s->out_pitch) * elem_bytes(w->ctx);
 
-        take_line(w, y + top + height - 1, (y - begin + height - 1) % height);
         for (int64_t i = 0; i < height; i++)
-            rows[i] = ring + (size_t)((y - begin + i) % height) * bytes;
+            rows[i] = w->lines + (size_t)((y - begin + i) % height) * w->line_bytes;
+        load_line(w->ctx, w->lines + (size_t)((y - begin + height - 1) % height) * w->line_bytes,
+                  y + top + height - 1);
         w->cpu->down(w->cpu, rows, out);
         if (s->border == CONV_FRAME)
             frame_row(w->ctx, out, y);
@@ -144,8 +131,13 @@ static struct conv_cpu choose(const struct gpurun_ctx *ctx)
     cpu.is_unsigned = true;
     for (int k = 0; k < s->mask.width * s->mask.height; k++)
         cpu.is_unsigned = cpu.is_unsigned && s->mask.weight[k] >= 0;
+    cpu.is_narrow = cpu.is_unsigned && s->tail.multiplier == 1 && s->tail.add >= 0 &&
+                    !s->tail.is_even && !s->tail.is_wide &&
+                    255 * s->mask.magnitude + (double)s->tail.add <= UINT16_MAX;
     if (s->mask.is_real)
         conv_cpu_use_float(&cpu, two_steps);
+    else if (conv_cpu_use_symmetric(&cpu))
+        return cpu;
     else if (255 * s->mask.magnitude <= (cpu.is_unsigned ? UINT16_MAX : INT16_MAX))
         conv_cpu_use_int16(&cpu, two_steps);
     else
@@ -193,8 +185,7 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
     if (s->out_width == 0 || s->out_height == 0)
         return GPURUN_OK;
     plain.line_bytes = rounded_up(wide * elem_bytes(ctx));
-    plain.sum_bytes = cpu.along != NULL ? rounded_up(wide * cpu.sum_size) : 0;
-    bytes = (plain.line_bytes + plain.sum_bytes) * (size_t)s->mask.height;
+    bytes = plain.line_bytes * (size_t)s->mask.height;
     memory = calloc((size_t)threads, bytes);
     if (!memory)
         return gpurun_fail(ctx, GPURUN_NO_MEMORY, "width",
@@ -205,7 +196,6 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
         struct worker w = plain;
 
         w.lines = memory + (size_t)i * bytes;
-        w.sums = w.lines + w.line_bytes * (size_t)s->mask.height;
         run_bands(&w, &next);
     }
     free(memory);

@@ -8,8 +8,10 @@
 #include "conv_mask.h"
 
 enum {
-    CONV_CPU_SLACK = 128
-}; /* elements that vectors may read behind a line, and write behind its sums */
+    CONV_CPU_SLACK = 256, /* elements that vectors may read behind a line */
+    REACH_MOST =
+        (CONV_SIZE_MAX - 1) * 4 /* elements from a mask's first to its last, of 4 channels */
+};
 
 struct conv_cpu {
     const struct conv_mask *mask;
@@ -17,15 +19,16 @@ struct conv_cpu {
     float scale, bias;
     int64_t channels, elems; /* elems: of a row of the answer */
     bool is_unsigned; /* no weight is negative, so sums of 16 bits are taken without a sign */
-    size_t sum_size;  /* bytes of a sum */
-    /* One line along the mask's row, into sums; NULL: the mask goes over lines in one step. */
-    void (*along)(const struct conv_cpu *cpu, const char *line, char *sums);
-    /* The lines (or their sums) under the mask, top to bottom, into a row of the answer. */
+    bool is_narrow;   /* nor is there a factor, and with what is added they fit 16 bits */
+    /* The lines under the mask, top to bottom, into a row of the answer. */
     void (*down)(const struct conv_cpu *cpu, const char *const *rows, char *out);
 };
 
 void conv_cpu_use_int16(struct conv_cpu *cpu, bool two_steps);
 void conv_cpu_use_int32(struct conv_cpu *cpu, bool two_steps);
 void conv_cpu_use_float(struct conv_cpu *cpu, bool two_steps);
+
+/* False, and nothing done: not for this mask, or not on this machine. */
+bool conv_cpu_use_symmetric(struct conv_cpu *cpu);
 
 #endif

@@ -8,15 +8,15 @@
 #define WEIGHT(name) name##_real
 #define WIDEN(elems) (elems)
 
-static void finish(const struct conv_cpu *cpu, const float *sums, float *results);
-
 #include "conv_cpu_kind.h"
 
-static void finish(const struct conv_cpu *cpu, const float *sums, float *results)
+static void finish(const struct conv_cpu *cpu, const sum_vector chunk[VECTORS], float *results)
 {
-#pragma omp simd
-    for (int i = 0; i < CHUNK; i++)
-        results[i] = cpu->scale * sums[i] + cpu->bias;
+    for (int v = 0; v < VECTORS; v++) {
+        const sum_vector scaled = chunk[v] * cpu->scale + cpu->bias;
+
+        memcpy(results + v * LANES, &scaled, sizeof scaled);
+    }
 }
 
 void conv_cpu_use_float(struct conv_cpu *cpu, bool two_steps)

@@ -10,14 +10,14 @@
 #define WIDEN(elems)                                                                               \
     __builtin_convertvector(__builtin_convertvector(elems, step_vector), sum_vector)
 
-static void finish(const struct conv_cpu *cpu, const int32_t *sums, uint8_t *results);
-
 #include "conv_cpu_kind.h"
 
-static void finish(const struct conv_cpu *cpu, const int32_t *sums, uint8_t *results)
+static void finish(const struct conv_cpu *cpu, const sum_vector chunk[VECTORS], uint8_t *results)
 {
     const struct conv_tail tail = cpu->tail;
+    int32_t sums[CHUNK];
 
+    memcpy(sums, chunk, sizeof sums);
     if (tail.is_wide || tail.is_even)
         for (int i = 0; i < CHUNK; i++)
             results[i] = conv_saturate(conv_tail_apply(sums[i], &tail));

@@ -1,7 +1,7 @@
 /*
  * The loops of the baseline for one kind of sum. Before it is included ELEM is the type of an element, SUM of a
- * sum, WEIGHT(name) the mask's array of that kind, finish(cpu, sums, results) ends a chunk, and WIDEN(elems) makes a
- * vector of elements one of sums.
+ * sum, WEIGHT(name) the mask's array of that kind, and WIDEN(elems) makes a vector of elements one of sums. finish
+ * turns a chunk of sums into results.
  */
 #include <string.h>
 
@@ -10,13 +10,18 @@ enum { VECTOR_BYTES = 32 };
 #else
 enum { VECTOR_BYTES = 16 };
 #endif
-enum { LANES = VECTOR_BYTES / sizeof(SUM), VECTORS = 4, CHUNK = LANES * VECTORS };
+enum { LANES = VECTOR_BYTES / sizeof(SUM), VECTORS = 8, CHUNK = LANES * VECTORS };
 
 typedef SUM sum_vector __attribute__((vector_size(VECTOR_BYTES)));
 typedef ELEM elem_vector __attribute__((vector_size(LANES * sizeof(ELEM))));
 typedef uint16_t step_vector __attribute__((vector_size(LANES * sizeof(uint16_t))));
 
-_Static_assert((int)CHUNK <= (int)CONV_CPU_SLACK, "a chunk may reach as far behind a row");
+enum { STRIP = 8192 / sizeof(SUM) };
+
+_Static_assert(2 * (int)CHUNK <= (int)CONV_CPU_SLACK && (int)STRIP % (int)CHUNK == 0,
+               "two chunks may reach as far behind a row, and strips are whole chunks");
+
+static void finish(const struct conv_cpu *cpu, const sum_vector chunk[VECTORS], ELEM *results);
 
 /* Adds weight times the elements from `from` on. */
 static inline void add_elems(sum_vector sums[VECTORS], const ELEM *from, SUM weight)
@@ -39,41 +44,46 @@ static inline void add_sums(sum_vector sums[VECTORS], const SUM *from, SUM weigh
     }
 }
 
-static void along(const struct conv_cpu *cpu, const char *line, char *sums)
-{
-    const ELEM *in = (const ELEM *)(const void *)line;
-
-    for (int64_t e = 0; e < cpu->elems; e += CHUNK) {
-        sum_vector chunk[VECTORS] = {0};
-
-        for (int j = 0; j < cpu->mask->width; j++)
-            add_elems(chunk, in + e + j * cpu->channels, (SUM)cpu->mask->WEIGHT(row)[j]);
-        memcpy(sums + (size_t)e * sizeof(SUM), chunk, sizeof chunk);
-    }
-}
-
 static inline void finish_chunk(const struct conv_cpu *cpu, const sum_vector chunk[VECTORS],
                                 int64_t e, char *out)
 {
     const int64_t left = cpu->elems - e;
-    SUM sums[CHUNK];
-    ELEM results[CHUNK];
+    ELEM *to = (ELEM *)(void *)out + e, results[CHUNK];
 
-    memcpy(sums, chunk, sizeof sums);
-    finish(cpu, sums, results);
-    memcpy(out + (size_t)e * sizeof(ELEM), results,
-           left < CHUNK ? (size_t)left * sizeof(ELEM) : sizeof results);
+    if (left >= CHUNK) {
+        finish(cpu, chunk, to);
+    } else {
+        finish(cpu, chunk, results);
+        memcpy(to, results, (size_t)left * sizeof(ELEM));
+    }
 }
 
-static void down_sums(const struct conv_cpu *cpu, const char *const *rows, char *out)
+/* A separable mask: down its column first, into sums that stay in the cache while the row goes along them. */
+static void down_along(const struct conv_cpu *cpu, const char *const *rows, char *out)
 {
-    for (int64_t e = 0; e < cpu->elems; e += CHUNK) {
-        sum_vector chunk[VECTORS] = {0};
+    const struct conv_mask *mask = cpu->mask;
+    const int64_t reach = (mask->width - 1) * cpu->channels;
+    _Alignas(64) SUM sums[STRIP + REACH_MOST + CHUNK];
 
-        for (int i = 0; i < cpu->mask->height; i++)
-            add_sums(chunk, (const SUM *)(const void *)rows[i] + e,
-                     (SUM)cpu->mask->WEIGHT(column)[i]);
-        finish_chunk(cpu, chunk, e, out);
+    for (int64_t at = 0; at < cpu->elems; at += STRIP) {
+        const int64_t elems = cpu->elems - at < STRIP ? cpu->elems - at : STRIP;
+        const int64_t whole = (elems + CHUNK - 1) / CHUNK * CHUNK;
+
+        for (int64_t e = 0; e < whole + reach; e += CHUNK) {
+            sum_vector chunk[VECTORS] = {0};
+
+            for (int i = 0; i < mask->height; i++)
+                add_elems(chunk, (const ELEM *)(const void *)rows[i] + at + e,
+                          (SUM)mask->WEIGHT(column)[i]);
+            memcpy(sums + e, chunk, sizeof chunk);
+        }
+        for (int64_t e = 0; e < elems; e += CHUNK) {
+            sum_vector chunk[VECTORS] = {0};
+
+            for (int j = 0; j < mask->width; j++)
+                add_sums(chunk, sums + e + j * cpu->channels, (SUM)mask->WEIGHT(row)[j]);
+            finish_chunk(cpu, chunk, at + e, out);
+        }
     }
 }
 
@@ -97,7 +107,5 @@ static void down_lines(const struct conv_cpu *cpu, const char *const *rows, char
 
 static inline void use(struct conv_cpu *cpu, bool two_steps)
 {
-    cpu->sum_size = sizeof(SUM);
-    cpu->along = two_steps ? along : NULL;
-    cpu->down = two_steps ? down_sums : down_lines;
+    cpu->down = two_steps ? down_along : down_lines;
 }

@@ -67,19 +67,26 @@ template <> struct conv_kind<float> {
     }
 };
 
-/* Element e of row y, either of which may lie outside; border as elements of whole pixels. */
+/* Which element of a row stands at place e, which may lie outside, or -1 for the constant; border as elements of
+ * whole pixels. */
+static __device__ __forceinline__ int32_t conv_border_elem(const struct conv_job &job, int32_t e)
+{
+    if (e >= 0 && e < job.elems)
+        return e;
+
+    const int32_t pixel = e < 0 ? -((job.channels - 1 - e) / job.channels) : e / job.channels;
+    const int32_t from = conv_border_at(pixel, job.width, job.border);
+
+    return from < 0 ? -1 : from * job.channels + (e - pixel * job.channels);
+}
+
+/* Element e of row y, either of which may lie outside. */
 template <typename ELEM>
 static __device__ __forceinline__ ELEM conv_fetch(const struct conv_job &job, int32_t e, int32_t y)
 {
     const int32_t row = conv_border_at(y, job.height, job.border);
-    int32_t place = e;
+    const int32_t place = conv_border_elem(job, e);
 
-    if (e < 0 || e >= job.elems) {
-        const int32_t pixel = e < 0 ? -((job.channels - 1 - e) / job.channels) : e / job.channels;
-        const int32_t from = conv_border_at(pixel, job.width, job.border);
-
-        place = from < 0 ? -1 : from * job.channels + (e - pixel * job.channels);
-    }
     if (row < 0 || place < 0)
         return static_cast<ELEM>(job.fill);
     return static_cast<const ELEM *>(job.in)[row * job.in_pitch + place];

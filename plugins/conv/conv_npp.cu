@@ -75,13 +75,20 @@ static const char *npp_name(const struct gpurun_ctx *ctx)
     return names[conv_state_of(ctx)->mask.is_real][conv_options_of(ctx)->channels];
 }
 
+enum { NPP_SIDE_MAX = 65535 }; /* pixels; 1,048,575 rows were refused with status -1000 */
+
 enum gpurun_status conv_npp_supported(struct gpurun_ctx *ctx)
 {
+    const struct conv_options *o = conv_options_of(ctx);
     static const char *const common[] = {"libnppc.so.13", "libnppc.so.12", NULL};
     static const char *const filters[] = {"libnppif.so.13", "libnppif.so.12", NULL};
     void *library;
 
     GPURUN_TRY(npp_check_options(ctx));
+    if (o->width > NPP_SIDE_MAX || o->height > NPP_SIDE_MAX)
+        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, o->height > NPP_SIDE_MAX ? "height" : "width",
+                           "NPP's launch fails for so many; it is asked for %d at most",
+                           NPP_SIDE_MAX);
     if (gpurun_library(ctx, common) == NULL || (library = gpurun_library(ctx, filters)) == NULL)
         return GPURUN_UNSUPPORTED;
     conv_state_of(ctx)->npp_filter = dlsym(library, npp_name(ctx));

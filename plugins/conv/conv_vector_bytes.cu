@@ -17,7 +17,7 @@
  *          (BAND + ROWS - 1) / BAND times in all. Results leave as 4 bytes a lane.
  * Bound    memory: 4 loads from shared memory and 2 ROWS tensor instructions per row and 256 results.
  * Limits   weights of -128 to 127, at most 7 rows, channels * (width / 2) at most 8; compute capability 8.0. Rows that do
- *          not start at multiples of 16 bytes are loaded byte by byte.
+ *          not start at multiples of 16 bytes, and what lies beyond the edges, are loaded a byte a thread.
  */
 #include "conv_device.cuh"
 #include "conv_vector.h"
@@ -60,7 +60,18 @@ struct bytes_tile {
     int32_t e, y;    /* its first result */
     int32_t top;     /* the first row of the image that it reads */
     int rows, lines; /* results, and rows of the image */
+    /* Bytes of a line: from left to right by 16, before and from there to end one by one, the rest never. */
+    int left, right, end;
     bool is_aligned; /* rows start at multiples of 16 bytes */
+    bool
+        is_inside; /* and all that is read stands in the image, but for what is left and right of it */
+};
+
+/* Which of a stage's 16 bytes a thread copies where a tile is_inside: their places in the image, from the stage's
+ * first byte on, or -1. */
+template <int ROWS> struct bytes_share {
+    enum { COUNT = (ROWS * BYTES_CHUNKS + BYTES_BLOCK - 1) / BYTES_BLOCK };
+    int64_t from[COUNT];
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -83,14 +94,16 @@ template <int PENDING> static __device__ __forceinline__ void bytes_wait()
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-/* sums += a * b */
+/* sums = a * b + before */
 static __device__ __forceinline__ void bytes_multiply(int32_t (&sums)[4], const uint32_t (&a)[4],
-                                                      uint32_t b0, uint32_t b1)
+                                                      uint32_t b0, uint32_t b1,
+                                                      const int32_t (&before)[4])
 {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        "{%8, %9}, {%10, %11, %12, %13};"
+        : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(before[0]),
+          "r"(before[1]), "r"(before[2]), "r"(before[3]));
 }
 
 /* Four saturated bytes, the first lowest. */
@@ -103,56 +116,118 @@ static __device__ __forceinline__ uint32_t bytes_pack(int32_t a, int32_t b, int3
     return all;
 }
 
-/* 16 elements from e of row y, any of which may lie outside; those far outside matter to nothing. */
-static __device__ __forceinline__ void bytes_load(const struct conv_job &job, bool is_aligned,
-                                                  int32_t e, int32_t y, uint4 *to)
+/* 16 bytes from anywhere, by the five aligned words that hold them: reads up to 3 bytes more on either side. */
+static __device__ __forceinline__ uint4 bytes_load_shifted(const uint8_t *from)
 {
-    const int32_t row = conv_border_at(y, job.height, job.border);
-    const bool is_inside = row >= 0 && e >= 0 && e + 16 <= job.elems;
-    const uint8_t *from = static_cast<const uint8_t *>(job.in) + row * job.in_pitch + e;
+    const unsigned past = static_cast<unsigned>(reinterpret_cast<uintptr_t>(from) % 4);
+    const uint32_t *words = reinterpret_cast<const uint32_t *>(from - past);
+    uint32_t word[5];
 
-    if (is_inside && is_aligned) {
-        bytes_copy_async(to, from);
-        return;
-    }
+#pragma unroll
+    for (int w = 0; w < 5; w++)
+        word[w] = w < 4 || past > 0 ? words[w] : 0;
+#pragma unroll
+    for (int w = 0; w < 4; w++)
+        word[w] = __funnelshift_r(word[w], word[w + 1], 8 * past);
+    return make_uint4(word[0], word[1], word[2], word[3]);
+}
+
+/* A line: `from` is its first byte, far to the left of the tile or not; NULL: it is the constant. */
+static __device__ __forceinline__ void bytes_load_line(const struct conv_job &job,
+                                                       const struct bytes_tile &tile,
+                                                       const uint8_t *from, uint4 *line)
+{
+    const uint32_t fill = static_cast<uint32_t>(job.fill) * 0x01010101u;
+
 #pragma unroll 1
-    for (int w = 0; w < 4; w++) {
-        uint32_t word = 0;
-
-#pragma unroll 1
-        for (int b = 4 * w; b < 4 * w + 4 && e < job.elems + BYTES_HALO; b++) {
-            const uint32_t elem = is_inside ? from[b] : conv_fetch<uint8_t>(job, e + b, y);
-
-            word |= elem << (b % 4 * 8);
+    for (int at = 16 * threadIdx.x; at < tile.end; at += 16 * BYTES_BLOCK)
+        if (at >= tile.left && at < tile.right) {
+            if (from == NULL)
+                line[at / 16] = make_uint4(fill, fill, fill, fill);
+            else if (tile.is_aligned)
+                bytes_copy_async(&line[at / 16], from + at);
+            else
+                line[at / 16] = bytes_load_shifted(from + at);
         }
-        reinterpret_cast<uint32_t *>(to)[w] = word;
+}
+
+template <int ROWS>
+static __device__ __forceinline__ void bytes_find_share(const struct conv_job &job,
+                                                        const struct bytes_tile &tile,
+                                                        struct bytes_share<ROWS> *share)
+{
+#pragma unroll
+    for (int k = 0; k < bytes_share<ROWS>::COUNT; k++) {
+        const int i = threadIdx.x + k * BYTES_BLOCK;
+        const int line = i / BYTES_CHUNKS, at = i % BYTES_CHUNKS * 16;
+
+        share->from[k] =
+            line < ROWS && at >= tile.left && at < tile.right ? line * job.in_pitch + at : -1;
     }
 }
 
 /* One stage: ROWS lines from line `first` on. */
 template <int ROWS>
-static __device__ __forceinline__ void bytes_load_stage(const struct conv_job &job,
-                                                        const struct bytes_tile &tile, int first,
-                                                        uint4 (&lines)[ROWS][BYTES_CHUNKS])
+static __device__ __forceinline__ void
+bytes_load_stage(const struct conv_job &job, const struct bytes_tile &tile,
+                 const struct bytes_share<ROWS> &share, int first,
+                 uint4 (&lines)[ROWS][BYTES_CHUNKS])
 {
+    const uint8_t *in = static_cast<const uint8_t *>(job.in) + tile.e - BYTES_HALO;
+    const int edges = tile.left + tile.end - tile.right;
+
+    if (tile.is_inside && first < tile.lines) {
+#pragma unroll
+        for (int k = 0; k < bytes_share<ROWS>::COUNT; k++)
+            if (share.from[k] >= 0)
+                bytes_copy_async(&lines[0][0] + threadIdx.x + k * BYTES_BLOCK,
+                                 in + (tile.top + first) * job.in_pitch + share.from[k]);
+    } else if (!tile.is_inside) {
 #pragma unroll 1
-    for (int i = threadIdx.x; i < ROWS * BYTES_CHUNKS; i += BYTES_BLOCK) {
-        const int line = i / BYTES_CHUNKS, chunk = i % BYTES_CHUNKS;
+        for (int r = 0; r < ROWS; r++) {
+            const int32_t row = conv_border_at(tile.top + first + r, job.height, job.border);
+
+            if (first + r < tile.lines)
+                bytes_load_line(job, tile, row < 0 ? NULL : in + row * job.in_pitch, lines[r]);
+        }
+    }
+#pragma unroll 1
+    for (int i = threadIdx.x; i < ROWS * edges; i += BYTES_BLOCK) {
+        const int line = i / edges, edge = i % edges;
+        const int at = edge < tile.left ? edge : tile.right + edge - tile.left;
 
         if (first + line < tile.lines)
-            bytes_load(job, tile.is_aligned, tile.e - BYTES_HALO + 16 * chunk,
-                       tile.top + first + line, &lines[line][chunk]);
+            reinterpret_cast<uint8_t *>(lines[line])[at] =
+                conv_fetch<uint8_t>(job, tile.e - BYTES_HALO + at, tile.top + first + line);
     }
     bytes_commit();
 }
 
-/* Four sums to a word of results. */
-static __device__ __forceinline__ uint32_t bytes_finish(const struct conv_job &job, int32_t a,
-                                                        int32_t b, int32_t c, int32_t d)
+/* What of a line can be copied by 16 bytes: where rows are not aligned, what has 4 bytes on either side. */
+static __device__ __forceinline__ void bytes_split_line(const struct conv_job &job,
+                                                        struct bytes_tile *tile)
+{
+    const int32_t begin = tile->e - BYTES_HALO;
+    const int spare =
+        reinterpret_cast<uintptr_t>(job.in) % 16 == 0 && job.in_pitch % 16 == 0 ? 0 : 4;
+
+    tile->is_aligned = spare == 0;
+    tile->end = min(16 * BYTES_CHUNKS, (job.elems - begin + BYTES_HALO + 15) / 16 * 16);
+    tile->left = begin >= 0 ? 0 : BYTES_HALO + 4 * spare;
+    tile->right = max(tile->left, min(tile->end, (job.elems - spare - begin) / 16 * 16));
+    tile->left = min(tile->left, tile->end);
+    tile->right = min(tile->right, tile->end);
+}
+
+/* Four sums to a word of results; `is_plain`: they need only be saturated. */
+static __device__ __forceinline__ uint32_t bytes_finish(const struct conv_job &job, bool is_plain,
+                                                        int32_t a, int32_t b, int32_t c, int32_t d)
 {
     const struct conv_tail *tail = &job.tail;
     const int32_t add = static_cast<int32_t>(tail->add);
 
+    if (is_plain)
+        return bytes_pack(a, b, c, d);
     if (tail->multiplier == 1 && !tail->is_even && !tail->is_wide)
         return bytes_pack((a + add) >> tail->shift, (b + add) >> tail->shift,
                           (c + add) >> tail->shift, (d + add) >> tail->shift);
@@ -160,14 +235,20 @@ static __device__ __forceinline__ uint32_t bytes_finish(const struct conv_job &j
                       conv_tail_apply(d, tail));
 }
 
+/* Whether a lane's results from e on can be stored as words, in any row. */
+static __device__ __forceinline__ bool bytes_has_words(const struct conv_job &job, int32_t e)
+{
+    return job.border != CONV_FRAME && e + 128 + 4 <= job.out_elems && job.out_pitch % 4 == 0 &&
+           reinterpret_cast<uintptr_t>(job.out) % 4 == 0;
+}
+
 /* Four results from element e of row y on, those past the end left out. */
-static __device__ __forceinline__ void bytes_store(const struct conv_job &job, int32_t e, int32_t y,
-                                                   uint32_t word)
+static __device__ __forceinline__ void bytes_store(const struct conv_job &job, bool has_words,
+                                                   int32_t e, int32_t y, uint32_t word)
 {
     uint8_t *to = static_cast<uint8_t *>(job.out) + y * job.out_pitch + e;
 
-    if (job.border != CONV_FRAME && e + 4 <= job.out_elems &&
-        reinterpret_cast<uintptr_t>(to) % 4 == 0) {
+    if (has_words) {
         *reinterpret_cast<uint32_t *>(to) = word;
         return;
     }
@@ -177,45 +258,51 @@ static __device__ __forceinline__ void bytes_store(const struct conv_job &job, i
                                               : static_cast<uint8_t>(word >> (8 * b));
 }
 
-/* One line of the image into the sums of all rows that it counts in; `newest` is the row that it is the top of. */
+/* One line of the image into the sums of all rows that it counts in; `newest` is the row that it is the top of,
+ * whose sums it begins. */
 template <int ROWS>
 static __device__ __forceinline__ void bytes_add(const uint32_t *line, const uint32_t *table,
                                                  int32_t (&sums)[ROWS][2][4], int newest)
 {
     const uint32_t a[4] = {line[0], line[32], line[4], line[36]};
+    const int32_t nothing[4] = {0, 0, 0, 0};
 
 #pragma unroll
     for (int i = 0; i < ROWS; i++)
 #pragma unroll
-        for (int half = 0; half < 2; half++)
-            bytes_multiply(sums[(newest + ROWS - i) % ROWS][half], a,
-                           table[(4 * i + 2 * half) * BYTES_LANE_WORDS],
-                           table[(4 * i + 2 * half + 1) * BYTES_LANE_WORDS]);
+        for (int half = 0; half < 2; half++) {
+            int32_t(&sum)[4] = sums[(newest + ROWS - i) % ROWS][half];
+            const uint32_t b0 = table[(4 * i + 2 * half) * BYTES_LANE_WORDS];
+            const uint32_t b1 = table[(4 * i + 2 * half + 1) * BYTES_LANE_WORDS];
+
+            if (i == 0)
+                bytes_multiply(sum, a, b0, b1, nothing);
+            else
+                bytes_multiply(sum, a, b0, b1, sum);
+        }
 }
 
 /* The warp's part of a stage. `e` is the lane's first result. */
 template <int ROWS>
 static __device__ __forceinline__ void
 bytes_work(const struct conv_job &job, const struct bytes_tile &tile, int first, int32_t e,
-           const uint32_t *line, const uint32_t *table, int32_t (&sums)[ROWS][2][4])
+           bool has_words, bool is_plain, const uint32_t *line, const uint32_t *table,
+           int32_t (&sums)[ROWS][2][4])
 {
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
         const int done = first + r - (ROWS - 1); /* the row that this line completes */
-        int32_t(&sum)[2][4] = sums[(r + 1) % ROWS];
+        const int32_t(&sum)[2][4] = sums[(r + 1) % ROWS];
 
         if (ROWS == BYTES_ROWS_MAX)
             asm volatile("" ::: "memory"); /* or the whole table would be kept in registers */
         bytes_add<ROWS>(line + r * BYTES_CHUNKS * 4, table, sums, r);
         if (done >= 0 && done < tile.rows) {
-            bytes_store(job, e, tile.y + done,
-                        bytes_finish(job, sum[0][0], sum[0][1], sum[1][0], sum[1][1]));
-            bytes_store(job, e + 128, tile.y + done,
-                        bytes_finish(job, sum[0][2], sum[0][3], sum[1][2], sum[1][3]));
+            bytes_store(job, has_words, e, tile.y + done,
+                        bytes_finish(job, is_plain, sum[0][0], sum[0][1], sum[1][0], sum[1][1]));
+            bytes_store(job, has_words, e + 128, tile.y + done,
+                        bytes_finish(job, is_plain, sum[0][2], sum[0][3], sum[1][2], sum[1][3]));
         }
-#pragma unroll
-        for (int k = 0; k < 8; k++)
-            sum[k / 4][k % 4] = 0;
     }
 }
 #endif
@@ -232,6 +319,8 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
     __shared__ uint32_t shared_table[ROWS * BYTES_TABLE_ROW];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int32_t sums[ROWS][2][4] = {};
+    const bool is_plain = job.tail.multiplier == 1 && job.tail.shift == 0 && job.tail.add == 0;
+    struct bytes_share<ROWS> share;
     struct bytes_tile tile;
 
     tile.e = static_cast<int32_t>(blockIdx.x % job.tiles_x) * BYTES_ELEMS;
@@ -239,22 +328,27 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
     tile.top = tile.y + job.first_y - above;
     tile.rows = min(band, job.out_height - tile.y);
     tile.lines = tile.rows + ROWS - 1;
-    tile.is_aligned = reinterpret_cast<uintptr_t>(job.in) % 16 == 0 && job.in_pitch % 16 == 0;
+    bytes_split_line(job, &tile);
+    tile.is_inside = tile.is_aligned && tile.rows == band && tile.top >= 0 &&
+                     tile.top + tile.lines <= job.height;
+    bytes_find_share(job, tile, &share);
 
-    for (int i = threadIdx.x; i < ROWS * BYTES_TABLE_ROW; i += BYTES_BLOCK)
-        shared_table[i] = table.word[i];
 #pragma unroll 1
     for (int s = 0; s < stages - 1; s++)
-        bytes_load_stage<ROWS>(job, tile, s * ROWS, ring[s]);
+        bytes_load_stage<ROWS>(job, tile, share, s * ROWS, ring[s]);
+    for (int i = threadIdx.x; i < ROWS * BYTES_TABLE_ROW; i += BYTES_BLOCK)
+        shared_table[i] = table.word[i];
+    const int32_t e = tile.e + warp * BYTES_WARP_ELEMS;
+    const bool has_words = bytes_has_words(job, e + 4 * lane);
+
     for (int s = 0; s * ROWS < tile.lines; s++) {
         const int ahead = s + stages - 1;
-        const int32_t e = tile.e + warp * BYTES_WARP_ELEMS;
 
         bytes_wait<stages - 2>();
         __syncthreads(); /* this stage is there for all, and the one before it has been read by all */
-        bytes_load_stage<ROWS>(job, tile, ahead * ROWS, ring[ahead % stages]);
+        bytes_load_stage<ROWS>(job, tile, share, ahead * ROWS, ring[ahead % stages]);
         if (e < job.out_elems)
-            bytes_work<ROWS>(job, tile, s * ROWS, e + 4 * lane,
+            bytes_work<ROWS>(job, tile, s * ROWS, e + 4 * lane, has_words, is_plain,
                              reinterpret_cast<const uint32_t *>(ring[s % stages][0]) +
                                  (BYTES_HALO - lead) / 4 + warp * (BYTES_WARP_ELEMS / 4) + lane,
                              shared_table + lane, sums);

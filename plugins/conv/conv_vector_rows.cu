@@ -15,29 +15,57 @@
 enum { ROWS_BLOCK = 128, ROWS_ITEMS = 4, ROWS_WARP_ELEMS = 32 * ROWS_ITEMS, ROWS_BAND = 32 };
 enum { ROWS_TILE_ELEMS = ROWS_WARP_ELEMS * (ROWS_BLOCK / 32) };
 
-/* The lane's first element of row y of the image, which may lie outside; NULL: the row is the constant. */
+/* What the sums leave room for; the few warps near an edge may spill. */
+template <int SIZE> static constexpr int rows_blocks_per_sm()
+{
+    return SIZE == 3 ? 10 : SIZE == 5 ? 6 : 4;
+}
+
+/* Where a lane's elements are in a row: from `first` on, or, near the edges, each where `at` says; -1 is the
+ * constant. */
+template <int SIZE> struct rows_columns {
+    int32_t first, channels;
+    int32_t at[SIZE][ROWS_ITEMS];
+};
+
+template <int SIZE>
+static __device__ __forceinline__ void rows_find(const struct conv_job &job, int32_t e,
+                                                 struct rows_columns<SIZE> *columns)
+{
+#pragma unroll
+    for (int j = 0; j < SIZE; j++)
+#pragma unroll
+        for (int k = 0; k < ROWS_ITEMS; k++)
+            columns->at[j][k] = conv_border_elem(job, e + 32 * k + job.first_e + j * job.channels);
+}
+
+/* Row y of the image, which may lie outside; NULL: the constant. */
 template <typename ELEM>
-static __device__ __forceinline__ const ELEM *rows_line(const struct conv_job &job, int32_t e,
-                                                        int32_t y)
+static __device__ __forceinline__ const ELEM *rows_line(const struct conv_job &job, int32_t y)
 {
     const int32_t row = conv_border_at(y, job.height, job.border);
 
-    return row < 0 ? NULL : static_cast<const ELEM *>(job.in) + row * job.in_pitch + e;
+    return row < 0 ? NULL : static_cast<const ELEM *>(job.in) + row * job.in_pitch;
 }
 
-template <typename ELEM>
+/* What tap j of the lane's element k sees in a row. */
+template <typename ELEM, int SIZE, bool EDGE>
 static __device__ __forceinline__ ELEM rows_at(const struct conv_job &job, const ELEM *line,
-                                               int32_t distance)
+                                               const struct rows_columns<SIZE> &columns, int j,
+                                               int k)
 {
-    return line == NULL ? static_cast<ELEM>(job.fill) : line[distance];
+    const int32_t at =
+        EDGE ? columns.at[j][k] : columns.first + 32 * k + (j - SIZE / 2) * columns.channels;
+
+    return line == NULL || (EDGE && at < 0) ? static_cast<ELEM>(job.fill) : line[at];
 }
 
 /* Adds a row to the sums; `newest` is the sum that its topmost mask row adds to. */
-template <typename ELEM, int SIZE>
+template <typename ELEM, int SIZE, bool EDGE>
 static __device__ __forceinline__ void
 rows_add(const struct conv_job &job, const struct conv_weights &weights, const ELEM *line,
-         const ELEM (&centre)[ROWS_ITEMS], typename conv_kind<ELEM>::SUM (&sums)[SIZE][ROWS_ITEMS],
-         int newest)
+         const struct rows_columns<SIZE> &columns, const ELEM (&centre)[ROWS_ITEMS],
+         typename conv_kind<ELEM>::SUM (&sums)[SIZE][ROWS_ITEMS], int newest)
 {
 #pragma unroll
     for (int j = 0; j < SIZE; j++) {
@@ -45,8 +73,8 @@ rows_add(const struct conv_job &job, const struct conv_weights &weights, const E
 
 #pragma unroll
         for (int k = 0; k < ROWS_ITEMS; k++)
-            elems[k] = j == SIZE / 2 ? centre[k]
-                                     : rows_at(job, line, 32 * k + (j - SIZE / 2) * job.channels);
+            elems[k] =
+                j == SIZE / 2 ? centre[k] : rows_at<ELEM, SIZE, EDGE>(job, line, columns, j, k);
 #pragma unroll
         for (int i = 0; i < SIZE; i++)
 #pragma unroll
@@ -57,20 +85,26 @@ rows_add(const struct conv_job &job, const struct conv_weights &weights, const E
     }
 }
 
-/* The lane's elements e, e + 32, ... of rows y to y + rows - 1, whose neighbours in x all lie inside. */
-template <typename ELEM, int SIZE>
+/* The lane's elements e, e + 32, ... of rows y to y + rows - 1. EDGE: some neighbour in x may lie outside, or
+ * some of them past the end. */
+template <typename ELEM, int SIZE, bool EDGE>
 static __device__ __forceinline__ void rows_walk(const struct conv_job &job,
                                                  const struct conv_weights &weights, int32_t e,
                                                  int32_t y, int rows)
 {
-    const int32_t middle = e + job.first_e + SIZE / 2 * job.channels, top = y + job.first_y;
+    const int32_t top = y + job.first_y;
     typename conv_kind<ELEM>::SUM sums[SIZE][ROWS_ITEMS] = {};
-    const ELEM *next = rows_line<ELEM>(job, middle, top);
+    const ELEM *next = rows_line<ELEM>(job, top);
+    struct rows_columns<SIZE> columns;
     ELEM ahead[ROWS_ITEMS];
 
+    columns.first = e + job.first_e + SIZE / 2 * job.channels;
+    columns.channels = job.channels;
+    if (EDGE)
+        rows_find(job, e, &columns);
 #pragma unroll
     for (int k = 0; k < ROWS_ITEMS; k++)
-        ahead[k] = rows_at(job, next, 32 * k);
+        ahead[k] = rows_at<ELEM, SIZE, EDGE>(job, next, columns, SIZE / 2, k);
 #pragma unroll 1
     for (int begin = 0; begin < rows + SIZE - 1; begin += SIZE)
 #pragma unroll
@@ -79,48 +113,24 @@ static __device__ __forceinline__ void rows_walk(const struct conv_job &job,
             const ELEM *line = next;
             ELEM centre[ROWS_ITEMS];
 
-            next = rows_line<ELEM>(job, middle, top + begin + r + 1);
+            next = rows_line<ELEM>(job, top + begin + r + 1);
 #pragma unroll
             for (int k = 0; k < ROWS_ITEMS; k++) {
                 centre[k] = ahead[k];
-                ahead[k] = rows_at(job, next, 32 * k);
+                ahead[k] = rows_at<ELEM, SIZE, EDGE>(job, next, columns, SIZE / 2, k);
             }
-            rows_add<ELEM, SIZE>(job, weights, line, centre, sums, r);
+            rows_add<ELEM, SIZE, EDGE>(job, weights, line, columns, centre, sums, r);
 #pragma unroll
             for (int k = 0; k < ROWS_ITEMS; k++) {
-                if (done >= 0 && done < rows)
+                if (done >= 0 && done < rows && (!EDGE || e + 32 * k < job.out_elems))
                     conv_store<ELEM>(job, e + 32 * k, y + done, sums[(r + 1) % SIZE][k]);
                 sums[(r + 1) % SIZE][k] = 0;
             }
         }
 }
 
-/* The same near the left and right edges: one element after another, as in naive. */
-template <typename ELEM>
-static __device__ void rows_edge(const struct conv_job &job, const struct conv_weights &weights,
-                                 int32_t begin, int32_t y, int rows)
-{
-#pragma unroll 1
-    for (int i = threadIdx.x % 32; i < rows * ROWS_WARP_ELEMS; i += 32) {
-        const int32_t e = begin + i % ROWS_WARP_ELEMS, row = y + i / ROWS_WARP_ELEMS;
-        typename conv_kind<ELEM>::SUM sum = 0;
-
-        if (e >= job.out_elems)
-            continue;
-#pragma unroll 1
-        for (int k = 0; k < job.mask_width * job.mask_height; k++) {
-            const int tap_e = k % job.mask_width, tap_y = k / job.mask_width;
-
-            sum = conv_kind<ELEM>::add(sum, conv_kind<ELEM>::weight(weights, k),
-                                       conv_fetch<ELEM>(job, e + job.first_e + tap_e * job.channels,
-                                                        row + job.first_y + tap_y));
-        }
-        conv_store<ELEM>(job, e, row, sum);
-    }
-}
-
 template <typename ELEM, int SIZE>
-static __global__ void __launch_bounds__(ROWS_BLOCK)
+static __global__ void __launch_bounds__(ROWS_BLOCK, rows_blocks_per_sm<SIZE>())
     conv_vector_rows_kernel(const struct conv_job job, const struct conv_weights weights)
 {
     const int32_t begin = static_cast<int32_t>(blockIdx.x % job.tiles_x) * ROWS_TILE_ELEMS +
@@ -132,9 +142,9 @@ static __global__ void __launch_bounds__(ROWS_BLOCK)
         return;
     if (begin + job.first_e >= 0 && begin + ROWS_WARP_ELEMS <= job.out_elems &&
         begin + ROWS_WARP_ELEMS + job.first_e + (SIZE - 1) * job.channels <= job.elems)
-        rows_walk<ELEM, SIZE>(job, weights, begin + threadIdx.x % 32, y, rows);
+        rows_walk<ELEM, SIZE, false>(job, weights, begin + threadIdx.x % 32, y, rows);
     else
-        rows_edge<ELEM>(job, weights, begin, y, rows);
+        rows_walk<ELEM, SIZE, true>(job, weights, begin + threadIdx.x % 32, y, rows);
 }
 
 template <typename ELEM> static enum gpurun_status rows_run(struct gpurun_ctx *ctx)

@@ -230,7 +230,7 @@ static struct expected expect_float(const struct plan *p, const char *const *row
     x.value = scale * sum + bias;
     x.magnitude = fabs(scale) * magnitude;
     if (isfinite(x.value))
-        x.bound = (4 * sqrt(taps) + 4) * u * x.magnitude + 2 * u * fabs(x.value) +
+        x.bound = (taps + 4) * u * x.magnitude + 2 * u * fabs(x.value) +
                   (2 * taps * fabs(scale) + 1) * 0x1p-149;
     x.may_overflow = reach * fmax(1, fabs(scale)) >= 0.999 * (double)FLT_MAX;
     return x;
@@ -283,7 +283,7 @@ static void judge_floats(struct gpurun_ctx *ctx, struct gpurun_proof *proof, con
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
-/* The core fills outputs with one byte before each proved run: so padding that is untouched is all one byte. */
+/* Padding is no part of the answer: it must still be what the core left. */
 static void judge_padding(struct gpurun_ctx *ctx, struct gpurun_proof *proof)
 {
     const struct conv_state *s = conv_state_of(ctx);
@@ -293,7 +293,7 @@ static void judge_padding(struct gpurun_ctx *ctx, struct gpurun_proof *proof)
 
     for (int64_t y = 0; y < s->out_height; y++)
         for (size_t i = row; i < pitch; i++)
-            if (bytes[(size_t)y * pitch + i] != bytes[row]) {
+            if (bytes[(size_t)y * pitch + i] != GPURUN_POISON) {
                 gpurun_wrong(ctx, proof, "row %" PRId64 ": the padding behind it was written", y);
                 break;
             }

@@ -175,6 +175,11 @@ static enum gpurun_status check_factor(struct gpurun_ctx *ctx, const char *key, 
         return gpurun_fail(ctx, GPURUN_INVALID, key,
                            "%g is no whole number up to 2^53, which %s needs", value,
                            gpurun_dtype_name(matmul_dtype_of(ctx)));
+    if (value != 0 && matmul_scalar(ctx, value) == 0)
+        return gpurun_fail(ctx, GPURUN_INVALID, key,
+                           "%g is 0 as a float, which %s accumulates in: say 0, or a number above "
+                           "1e-45 in magnitude",
+                           value, gpurun_dtype_name(matmul_dtype_of(ctx)));
     if (!isfinite(matmul_scalar(ctx, value)))
         return gpurun_fail(ctx, GPURUN_INVALID, key,
                            "%g is more than a float holds, which %s accumulates in", value,

@@ -89,7 +89,8 @@ enum gpurun_status matmul_verify(struct gpurun_ctx *ctx, struct gpurun_proof *pr
 /* The reference. Lines are computed together; matmul_truth_at is slow and for the odd element. */
 bool matmul_truth_lines(struct gpurun_ctx *ctx, struct matmul_line *lines, int64_t count);
 struct matmul_element {
-    double value, magnitude; /* terms that are not finite count in value alone */
+    double value;
+    long double magnitude; /* of the terms that are finite; may be more than a double holds */
     bool may_overflow;       /* a partial sum may, though the value does not */
 };
 struct matmul_element matmul_truth_at(struct gpurun_ctx *ctx, int64_t batch, int64_t i, int64_t j);

@@ -137,7 +137,7 @@ static enum gpurun_status cublas_copy_c(struct gpurun_ctx *ctx)
         return GPURUN_OK;
     GPURUN_CUDA_TRY(ctx, cudaMemcpy2DAsync(s->product->dev, l->ldc * bytes, s->c->dev,
                                            l->ldc * bytes, l->n * bytes, l->batch * l->m,
-                                           cudaMemcpyDeviceToDevice, gpurun_cuda_stream(ctx)));
+                                           cudaMemcpyDefault, gpurun_cuda_stream(ctx)));
     return GPURUN_OK;
 }
 

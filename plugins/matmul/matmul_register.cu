@@ -1,15 +1,15 @@
 /*
- * matmul, variant "register": each thread makes 64 elements (32 where they have 8 bytes) in registers.
+ * matmul, variant "register": each thread makes 128 elements (32 where they have 8 bytes) in registers.
  *
- * Mapping  256 threads per tile of 128 x 128 (128 x 64); a warp makes 64 x 32 (64 x 16) of it, its lanes stand
+ * Mapping  256 threads per tile of 128 x 256 (128 x 64); a warp makes 64 x 64 (64 x 16) of it, its lanes stand
  *          8 x 4 and take every eighth (fourth) piece of 16 bytes, so their loads meet no bank twice.
- * Memory   tiles lie in shared memory along k, 16 (8) deep; a step takes four (six) 16-byte loads for 64 (32)
- *          terms. The next tiles arrive by cp.async meanwhile, 16 bytes at a time where rows are aligned and
- *          need no turning, else by elements.
- * Bound    arithmetic: two blocks fit a multiprocessor, so one works while the other waits at its barrier.
- * Limits   not for 16-bit reals; of reals, more than 128 terms take another 64 KB of shared memory, where sums
- *          of so many are added up, so that roundings do not pile up. Before compute capability 8.0 the copies
- *          are ordinary loads.
+ * Memory   tiles lie in shared memory along k, 16 (8) deep; a step takes six 16-byte loads for 128 (32) terms. The
+ *          next tiles arrive by cp.async meanwhile, 16 bytes at a time where rows are aligned and need no
+ *          turning, else by elements.
+ * Bound    arithmetic. With 64 elements a thread the loads from shared memory were as long as the arithmetic.
+ * Limits   not for 16-bit reals. Sums of 128 terms of reals are added up apart, in shared memory, where there is
+ *          room: so long is the chain that the proof's bound allows any data. Before compute capability 8.0 the
+ *          copies are ordinary loads.
  */
 #include "matmul_copy.cuh"
 
@@ -24,7 +24,8 @@ enum {
 /* The shape of a tile for elements of BYTES: GROUPS pieces of 16 bytes per thread in either direction. */
 template <int BYTES> struct register_shape {
     static constexpr int V = 16 / BYTES;
-    static constexpr int GROUPS_M = BYTES == 4 ? 2 : 4, GROUPS_N = 2;
+    static constexpr int GROUPS_M = BYTES == 4 ? 2 : 4, GROUPS_N = BYTES == 4 ? 4 : 2;
+    static constexpr int PER_SM = BYTES == 4 ? 1 : 2; /* blocks */
     static constexpr int WARP_M = GROUPS_M * REGISTER_LANES_M * V;
     static constexpr int WARP_N = GROUPS_N * REGISTER_LANES_N * V;
     static constexpr int M = 2 * WARP_M, N = REGISTER_WARPS_N * WARP_N, K = BYTES == 4 ? 16 : 8;
@@ -49,11 +50,11 @@ template <typename T> struct register_shared {
 };
 
 /* Starts the copies of a tile, K deep and PLACES along: `from` is its first element, `along_left` and
- * `deep_left` say how much of the matrix there is from there on. */
-template <typename T, int K, int PLACES, int PITCH>
-static __device__ __forceinline__ void register_fetch(const struct matmul_operand<T> &m,
-                                                      const T *from, int64_t deep_left,
-                                                      int64_t along_left, T (*to)[PITCH])
+ * `deep_left` say how much of the matrix there is from there on; WHOLE: all of the tile. */
+template <typename T, int K, int PLACES, int PITCH, bool WHOLE>
+static __device__ __forceinline__ void register_fetch_tile(const struct matmul_operand<T> &m,
+                                                           const T *from, int64_t deep_left,
+                                                           int64_t along_left, T (*to)[PITCH])
 {
     constexpr int width = 16 / static_cast<int>(sizeof(T)), turn = 8;
     const int t = threadIdx.x;
@@ -62,21 +63,23 @@ static __device__ __forceinline__ void register_fetch(const struct matmul_operan
         constexpr int pieces = PLACES / width, rows = REGISTER_BLOCK / pieces;
         const int x = t / pieces, p = t % pieces * width;
         const int64_t left = along_left - p;
-        const int valid = left >= width ? 16 : left > 0 ? static_cast<int>(left * sizeof(T)) : 0;
+        const int valid = WHOLE || left >= width ? 16
+                          : left > 0             ? static_cast<int>(left * sizeof(T))
+                                                 : 0;
 
 #pragma unroll
         for (int r = 0; r < K / rows; r++)
             matmul_copy<16>(&to[x + r * rows][p], from + (x + r * rows) * m.deep + p,
-                            x + r * rows < deep_left ? valid : 0);
+                            WHOLE || x + r * rows < deep_left ? valid : 0);
     } else if (m.feed == MATMUL_FEED_ALONG) {
         constexpr int rows = REGISTER_BLOCK / PLACES;
         const int x = t / PLACES, p = t % PLACES;
 
 #pragma unroll
         for (int r = 0; r < K / rows; r++)
-            matmul_copy<sizeof(T)>(&to[x + r * rows][p],
-                                   from + (x + r * rows) * m.deep + p * m.along,
-                                   x + r * rows < deep_left && p < along_left ? sizeof(T) : 0);
+            matmul_copy<sizeof(T)>(
+                &to[x + r * rows][p], from + (x + r * rows) * m.deep + p * m.along,
+                WHOLE || (x + r * rows < deep_left && p < along_left) ? sizeof(T) : 0);
     } else { /* along k: eight lanes go down it, and the tile is turned on its way */
         constexpr int columns = REGISTER_BLOCK / turn, steps = PLACES / columns;
         const int x = t % turn, p = t / turn;
@@ -86,9 +89,21 @@ static __device__ __forceinline__ void register_fetch(const struct matmul_operan
             const int deep = x + r / steps * turn, along = p + r % steps * columns;
 
             matmul_copy<sizeof(T)>(&to[deep][along], from + deep + along * m.along,
-                                   deep < deep_left && along < along_left ? sizeof(T) : 0);
+                                   WHOLE || (deep < deep_left && along < along_left) ? sizeof(T)
+                                                                                     : 0);
         }
     }
+}
+
+template <typename T, int K, int PLACES, int PITCH>
+static __device__ __forceinline__ void register_fetch(const struct matmul_operand<T> &m,
+                                                      const T *from, int64_t deep_left,
+                                                      int64_t along_left, T (*to)[PITCH])
+{
+    if (deep_left >= K && along_left >= PLACES)
+        register_fetch_tile<T, K, PLACES, PITCH, true>(m, from, deep_left, along_left, to);
+    else
+        register_fetch_tile<T, K, PLACES, PITCH, false>(m, from, deep_left, along_left, to);
 }
 
 /* One step along k: every element of the thread's part of A times every one of B. */
@@ -175,15 +190,16 @@ static __device__ __forceinline__ void register_write(const struct matmul_job &j
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(REGISTER_BLOCK, 2)
+static __global__ void __launch_bounds__(REGISTER_BLOCK, register_shape<sizeof(T)>::PER_SM)
     matmul_register_kernel(struct matmul_job job, struct matmul_operand<T> a,
-                           struct matmul_operand<T> b, bool aligned)
+                           struct matmul_operand<T> b, bool aligned, bool is_kept)
 {
     typedef register_shape<sizeof(T)> S;
     constexpr int part = REGISTER_PART / S::K; /* steps */
-    __shared__ struct register_shared<T> shared;
     extern __shared__ __align__(16) unsigned char register_memory[];
-    struct register_piece<T> *kept = reinterpret_cast<struct register_piece<T> *>(register_memory);
+    struct register_shared<T> &shared =
+        *reinterpret_cast<struct register_shared<T> *>(register_memory);
+    struct register_piece<T> *kept = reinterpret_cast<struct register_piece<T> *>(&shared + 1);
     const struct matmul_layout &l = job.layout;
     const struct matmul_tile tile = matmul_tile_at(l, blockIdx.x, S::M, S::N);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -215,10 +231,10 @@ static __global__ void __launch_bounds__(REGISTER_BLOCK, 2)
         for (int x = 0; x < S::K; x++)
             register_step<T, S::GROUPS_M * S::V, S::GROUPS_N * S::V, S::GROUPS_M, S::GROUPS_N>(
                 &shared.a[now][x][own_m], &shared.b[now][x][own_n], sum);
-        if (register_is_real<T>() && step % part == part - 1 && step + 1 < steps)
+        if (is_kept && step % part == part - 1 && step + 1 < steps)
             register_keep(kept, step < part, sum);
     }
-    if (register_is_real<T>() && steps > part)
+    if (is_kept)
         register_take(kept, sum);
 #pragma unroll
     for (int i = 0; i < S::GROUPS_M * S::V; i++) {
@@ -235,41 +251,32 @@ static __global__ void __launch_bounds__(REGISTER_BLOCK, 2)
     }
 }
 
-/* Shared memory besides that of the tiles. */
+/* Shared memory besides that of the tiles: 0 where no sums are kept. */
 template <typename T> static size_t register_kept_bytes(const struct gpurun_ctx *ctx)
 {
     typedef register_shape<sizeof(T)> S;
-    const bool is_kept = register_is_real<T>() && matmul_state_of(ctx)->layout.k > REGISTER_PART;
+    const size_t bytes = S::M * S::N * sizeof(T);
+    const bool is_kept = register_is_real<T>() && matmul_state_of(ctx)->layout.k > REGISTER_PART &&
+                         bytes + sizeof(struct register_shared<T>) <= ctx->device.shared_bytes;
 
-    return is_kept ? S::M * S::N * sizeof(T) : 0;
-}
-
-template <typename T> static enum gpurun_status register_fits(struct gpurun_ctx *ctx)
-{
-    const size_t bytes = register_kept_bytes<T>(ctx) + sizeof(struct register_shared<T>);
-
-    if (bytes <= ctx->device.shared_bytes)
-        return GPURUN_OK;
-    return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "k",
-                       "reals with more than %d terms take %zu bytes of shared memory; the device "
-                       "has %zu",
-                       REGISTER_PART, bytes, ctx->device.shared_bytes);
+    return is_kept ? bytes : 0;
 }
 
 template <typename T> static enum gpurun_status register_run(struct gpurun_ctx *ctx)
 {
     typedef register_shape<sizeof(T)> S;
     const size_t kept_bytes = register_kept_bytes<T>(ctx);
+    const size_t shared_bytes = sizeof(struct register_shared<T>) + kept_bytes;
     const struct matmul_job job = matmul_job_of(ctx);
     const struct matmul_layout &l = job.layout;
     const bool aligned = matmul_is_aligned(job.product, l.ldc, l.c_batch, sizeof(T));
 
     GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(matmul_register_kernel<T>,
                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                              static_cast<int>(kept_bytes)));
+                                              static_cast<int>(shared_bytes)));
     matmul_register_kernel<T><<<static_cast<unsigned>(matmul_tile_count(ctx, S::M, S::N)),
-                                REGISTER_BLOCK, kept_bytes, gpurun_cuda_stream(ctx)>>>(
-        job, matmul_operand_a<T>(job), matmul_operand_b<T>(job), aligned);
+                                REGISTER_BLOCK, shared_bytes, gpurun_cuda_stream(ctx)>>>(
+        job, matmul_operand_a<T>(job), matmul_operand_b<T>(job), aligned, kept_bytes > 0);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
@@ -279,7 +286,6 @@ enum gpurun_status matmul_register_supported(struct gpurun_ctx *ctx)
     if (matmul_is_narrow(ctx))
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "dtype", "%s is what tensor cores are for",
                            gpurun_dtype_name(matmul_dtype_of(ctx)));
-    GPURUN_TRY(MATMUL_DISPATCH_WIDE(matmul_dtype_of(ctx), register_fits, ctx));
     return matmul_check_grid(ctx, register_shape<8>::M, register_shape<8>::N);
 }
 

@@ -293,7 +293,7 @@ struct matmul_element matmul_truth_at(struct gpurun_ctx *ctx, int64_t batch, int
     struct terms t = {0};
     long double value, magnitude;
 
-    for (int64_t x = 0; x < f.deep; x++)
+    for (int64_t x = 0; x < f.deep && !isnan(t.sum); x++) /* a NaN stays one */
         add_term(&t, matmul_real_at(s->a, batch * l->a_batch + i * l->a_row + x * l->a_col),
                  matmul_real_at(s->b, batch * l->b_batch + x * l->b_row + j * l->b_col), is_tf32);
     value = alpha * t.sum;
@@ -307,7 +307,7 @@ struct matmul_element matmul_truth_at(struct gpurun_ctx *ctx, int64_t batch, int
     }
     return (struct matmul_element){
         .value = (double)value,
-        .magnitude = (double)magnitude,
+        .magnitude = magnitude,
         .may_overflow = t.rounds_to_infinity || fmaxl(t.finite, magnitude) * 1.001L >= most,
     };
 }

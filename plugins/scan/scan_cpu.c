@@ -7,11 +7,18 @@
 #include "scan.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#ifdef __x86_64__
+#include <emmintrin.h>
+#endif
 
 enum { SEGMENTS = 8, SEGMENT = 8, BLOCK = SEGMENTS * SEGMENT };
 
 /* Parts shorter than this are not worth a thread. */
 enum { PART_MIN = 1 << 15 };
+
+/* Bytes of results of one part that the cache does not hold. */
+enum { PAST_CACHE = 1 << 24 };
 
 /* What is before an element; real sums are real + lost. */
 struct carry {
@@ -37,6 +44,36 @@ struct cpu_scan {
 #define REAL_TAKE(acc, op, c, t)  ((c)->real = (double)op((acc)(c)->real, (t)))
 #define EXACT_AT(carry)           ((carry)->real + (carry)->lost)
 #define EXACT_TAKE(acc, op, c, t) carry_add((c), (double)(t))
+
+/* Whether results go past the cache: they would not stay in it. Such stores want 16-byte addresses. */
+static inline bool is_past_cache(const void *to, int64_t bytes)
+{
+#ifdef __x86_64__
+    return bytes >= PAST_CACHE && (uintptr_t)to % 16 == 0;
+#else
+    (void)to;
+    (void)bytes;
+    return false;
+#endif
+}
+
+static inline void store_past_cache(void *to, const void *from, size_t bytes)
+{
+#ifdef __x86_64__
+    for (size_t i = 0; i < bytes / sizeof(__m128i); i++)
+        _mm_stream_si128((__m128i *)to + i, ((const __m128i *)from)[i]);
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
+/* Before another thread reads what store_past_cache has written. */
+static inline void end_past_cache(void)
+{
+#ifdef __x86_64__
+    _mm_sfence();
+#endif
+}
 
 /* Adds and keeps the rounding error, where there is one to speak of. */
 static inline void carry_add(struct carry *c, double x)
@@ -81,9 +118,15 @@ static inline void carry_add(struct carry *c, double x)
     static inline __attribute__((always_inline)) void name##_blocks(                               \
         const in *from, acc *to, int64_t elems, acc nothing, struct carry *carry, bool exclusive)  \
     {                                                                                              \
+        /* Reals and bytes wait for additions rather than for memory. */                           \
+        const bool past_cache =                                                                    \
+            (acc)0.5 == 0 && sizeof(acc) >= 4 && is_past_cache(to, elems * (int64_t)sizeof(acc));  \
+                                                                                                   \
         for (int64_t at_block = 0; at_block < elems; at_block += BLOCK) {                          \
             const in *x = from + at_block;                                                         \
-            acc *y = to + at_block, before[SEGMENTS], totals[SEGMENTS];                            \
+            acc before[SEGMENTS], totals[SEGMENTS];                                                \
+            _Alignas(64) acc results[BLOCK];                                                       \
+            acc *y = past_cache ? results : to + at_block;                                         \
             const acc all = name##_segments(x, nothing, totals);                                   \
                                                                                                    \
             before[0] = (acc)at(carry);                                                            \
@@ -96,7 +139,11 @@ static inline void carry_add(struct carry *c, double x)
                     y[s * SEGMENT + i] = exclusive ? before[s] : with;                             \
                     before[s] = with;                                                              \
                 }                                                                                  \
+            if (past_cache)                                                                        \
+                store_past_cache(to + at_block, results, sizeof(results));                         \
         }                                                                                          \
+        if (past_cache)                                                                            \
+            end_past_cache();                                                                      \
     }                                                                                              \
     static void name##_scan(const void *data, void *out, int64_t elems,                            \
                             struct scan_number identity, struct carry *carry, bool exclusive)      \

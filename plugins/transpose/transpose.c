@@ -3,7 +3,6 @@
  */
 #include "transpose.h"
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TRANSPOSE_DEFAULT_SIDE = 1000 };
@@ -210,26 +209,11 @@ static enum gpurun_status setup(struct gpurun_ctx *ctx)
 
 /* --- the other hooks ---------------------------------------------------------------------------------- */
 
-enum gpurun_status transpose_keep_original(struct gpurun_ctx *ctx)
-{
-    struct transpose_state *s = ctx->state;
-
-    if (!transpose_options_of(ctx)->inplace || s->original)
-        return GPURUN_OK;
-    s->original = malloc(s->in->bytes + 1);
-    if (!s->original)
-        return gpurun_fail(ctx, GPURUN_NO_MEMORY, "inplace",
-                           "no host memory for a copy of the input (%zu bytes)", s->in->bytes);
-    memcpy(s->original, s->in->host, s->in->bytes);
-    return GPURUN_OK;
-}
-
 #ifdef GPURUN_WITH_CUDA
 static enum gpurun_status run_gpu(struct gpurun_ctx *ctx, const struct gpurun_variant *v)
 {
     struct transpose_state *s = ctx->state;
 
-    GPURUN_TRY(transpose_keep_original(ctx));
     s->by_value = (v->capabilities & GPURUN_PEER) != 0;
     return s->in->elems > 0 ? v->launch(ctx) : GPURUN_OK;
 }
@@ -237,9 +221,10 @@ static enum gpurun_status run_gpu(struct gpurun_ctx *ctx, const struct gpurun_va
 
 static void teardown(struct gpurun_ctx *ctx)
 {
-    free(transpose_state_of(ctx)->original);
 #ifdef GPURUN_WITH_CUDA
     transpose_cublas_close(ctx);
+#else
+    (void)ctx;
 #endif
 }
 

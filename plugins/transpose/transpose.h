@@ -20,7 +20,6 @@ struct transpose_options {
 
 struct transpose_state {
     struct gpurun_tensor *in, *out; /* in place: one and the same */
-    void *original;                 /* in place: what `in` held before the first run; owned */
     bool by_value; /* the answer to be judged comes from arithmetic, see the README */
     void *cublas;  /* owned, see transpose_cublas.cu */
 };
@@ -39,10 +38,6 @@ static inline size_t transpose_elem_bytes(const struct gpurun_ctx *ctx)
 {
     return gpurun_dtype_bytes((enum gpurun_dtype)transpose_options_of(ctx)->dtype);
 }
-
-/* In place the answer takes the place of the truth: whichever hook comes first keeps a copy of the host's
- * side, which holds the input until then. */
-enum gpurun_status transpose_keep_original(struct gpurun_ctx *ctx);
 
 enum gpurun_status transpose_run_cpu(struct gpurun_ctx *ctx);
 enum gpurun_status transpose_verify(struct gpurun_ctx *ctx, struct gpurun_proof *proof);

@@ -5,21 +5,28 @@
  */
 #include "transpose.h"
 #include <string.h>
+#ifdef __x86_64__
+#include <emmintrin.h>
+#endif
 
 enum {
-    LINE = 64,               /* bytes of a tile's row, before and after */
-    PACK = 16,               /* bytes of a register */
-    AHEAD = 2,               /* tiles */
-    STRIP = 64,              /* tiles below each other, and */
-    CHUNK = 8,               /* beside each other, that are a task */
-    COPY_PIECE = 1 << 20,    /* bytes */
-    TILE_MOST = LINE * LINE, /* bytes: 64 rows of 64 elements of one byte */
+    LINE = 64,                        /* bytes of a tile's row, before and after */
+    PACK = 16,                        /* bytes of a register */
+    AHEAD = 2,                        /* tiles */
+    STRIP = 64,                       /* tiles below each other, and */
+    CHUNK = 8,                        /* beside each other, that are a task */
+    STREAM_BYTES = 1 << 20,           /* of an answer that goes past the cache, by panels: */
+    PANEL_BYTES = 1 << 10,            /* of a row of one once it is turned, and */
+    PANEL_ROWS = 128,                 /* so many of them, apart by */
+    PANEL_PITCH = PANEL_BYTES + LINE, /* so that they do not compete for places in the cache */
+    COPY_PIECE = 1 << 20,             /* bytes */
+    TILE_MOST = LINE * LINE,          /* bytes: 64 rows of 64 elements of one byte */
 };
 
 /* --- turning a tile --------------------------------------------------------------------------------- */
 
-/* Reads a tile whose rows are `pitch` bytes apart, and leaves it turned, rows of LINE bytes. */
-typedef void turn_tile(const char *in, size_t pitch, char *tile);
+/* Reads a tile whose rows are `pitch` bytes apart, and leaves it turned, in rows `pitch_out` bytes apart. */
+typedef void turn_tile(const char *in, size_t pitch, char *out, size_t pitch_out);
 
 #define LOW_2   0, 2
 #define HIGH_2  1, 3
@@ -35,7 +42,7 @@ typedef void turn_tile(const char *in, size_t pitch, char *tile);
 #define DEFINE_TURN(elem, WIDTH)                                                                   \
     typedef elem elem##_pack __attribute__((vector_size(PACK)));                                   \
                                                                                                    \
-    static void turn_##elem(const char *in, size_t pitch, char *tile)                              \
+    static void turn_##elem(const char *in, size_t pitch, char *out, size_t pitch_out)             \
     {                                                                                              \
         elem##_pack x[WIDTH], y[WIDTH];                                                            \
                                                                                                    \
@@ -52,7 +59,7 @@ typedef void turn_tile(const char *in, size_t pitch, char *tile);
                 memcpy(x, y, sizeof(x));                                                           \
             }                                                                                      \
             for (size_t k = 0; k < WIDTH; k++)                                                     \
-                memcpy(tile + (place * WIDTH + k) * LINE + row * sizeof(elem), &x[k], PACK);       \
+                memcpy(out + (place * WIDTH + k) * pitch_out + row * sizeof(elem), &x[k], PACK);   \
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
@@ -79,6 +86,63 @@ DEFINE_TURN(uint16_t, 8)
 DEFINE_TURN(uint32_t, 4)
 DEFINE_TURN(uint64_t, 2)
 
+#ifdef __x86_64__
+#define AVX2 __attribute__((target("avx2")))
+
+typedef uint32_t wide_pack __attribute__((vector_size(2 * PACK)));
+
+/* Four elements from `from` on in the lower half, and from 4 rows below in the upper. */
+AVX2 static inline wide_pack load_halves(const char *from, size_t pitch)
+{
+    uint32_t_pack low, high;
+
+    memcpy(&low, from, PACK);
+    memcpy(&high, from + 4 * pitch, PACK);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
+#define LOW_HALVES(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define LOW_PAIRS(a, b)   __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define HIGH_PAIRS(a, b)  __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+
+/* Four columns of eight rows. */
+AVX2 static inline void turn_eight_rows(const char *in, size_t pitch, char *out, size_t pitch_out)
+{
+    const wide_pack a = load_halves(in, pitch), b = load_halves(in + pitch, pitch);
+    const wide_pack c = load_halves(in + 2 * pitch, pitch), d = load_halves(in + 3 * pitch, pitch);
+    const wide_pack ab[2] = {LOW_HALVES(a, b), HIGH_HALVES(a, b)};
+    const wide_pack cd[2] = {LOW_HALVES(c, d), HIGH_HALVES(c, d)};
+
+    for (size_t k = 0; k < 2; k++) {
+        const wide_pack even = LOW_PAIRS(ab[k], cd[k]), odd = HIGH_PAIRS(ab[k], cd[k]);
+
+        memcpy(out + 2 * k * pitch_out, &even, sizeof even);
+        memcpy(out + (2 * k + 1) * pitch_out, &odd, sizeof odd);
+    }
+}
+
+AVX2 static void turn_uint32_t_avx2(const char *in, size_t pitch, char *out, size_t pitch_out)
+{
+    for (size_t half = 0; half < 2; half++)
+        for (size_t place = 0; place < LINE / PACK; place++)
+            turn_eight_rows(in + half * 8 * pitch + place * PACK, pitch,
+                            out + place * 4 * pitch_out + half * 2 * PACK, pitch_out);
+}
+#endif
+
+static turn_tile *turn_of(size_t size)
+{
+    static turn_tile *const turns[] = {
+        [1] = turn_uint8_t, [2] = turn_uint16_t, [4] = turn_uint32_t, [8] = turn_uint64_t};
+
+#ifdef __x86_64__
+    if (size == 4 && __builtin_cpu_supports("avx2"))
+        return turn_uint32_t_avx2;
+#endif
+    return turns[size];
+}
+
 /* What is done with elements of a size. */
 struct mover {
     int64_t side; /* of a tile, in elements */
@@ -89,13 +153,11 @@ struct mover {
 
 static struct mover mover_of(const struct gpurun_ctx *ctx)
 {
-    static turn_tile *const turns[] = {
-        [1] = turn_uint8_t, [2] = turn_uint16_t, [4] = turn_uint32_t, [8] = turn_uint64_t};
     static move_block *const plains[] = {
         [1] = plain_uint8_t, [2] = plain_uint16_t, [4] = plain_uint32_t, [8] = plain_uint64_t};
     const size_t size = transpose_elem_bytes(ctx);
 
-    return (struct mover){LINE / (int64_t)size, size, turns[size], plains[size]};
+    return (struct mover){LINE / (int64_t)size, size, turn_of(size), plains[size]};
 }
 
 /* --- from one tensor to another ------------------------------------------------------------------------ */
@@ -119,7 +181,7 @@ static void take_tile(const struct mover *m, const struct block *b, char *tile)
     to.out = tile;
     to.pitch_out = LINE;
     if (b->rows == m->side && b->cols == m->side)
-        m->turn(b->in, b->pitch_in, tile);
+        m->turn(b->in, b->pitch_in, tile, LINE);
     else
         m->plain(&to);
 }
@@ -150,12 +212,27 @@ static void fetch_tile(const struct mover *m, const struct block *at)
         __builtin_prefetch(line);
 }
 
-/* Whole tiles from the left and the top, the rest element by element. */
+/* Rows and columns that whole tiles of the block cover. */
+static int64_t whole_of(const struct mover *m, int64_t elems)
+{
+    return elems - elems % m->side;
+}
+
+/* What is right of them and below, element by element. */
+static void move_rest(const struct mover *m, const struct block *b)
+{
+    struct block right = part_of(m, b, 0, whole_of(m, b->cols)),
+                 below = part_of(m, b, whole_of(m, b->rows), 0);
+
+    right.rows = whole_of(m, b->rows);
+    m->plain(&right);
+    m->plain(&below);
+}
+
 static void move_strip(const struct mover *m, const struct block *b)
 {
-    const int64_t rows = b->rows - b->rows % m->side, cols = b->cols - b->cols % m->side;
+    const int64_t rows = whole_of(m, b->rows), cols = whole_of(m, b->cols);
     _Alignas(LINE) char tile[TILE_MOST];
-    struct block right = part_of(m, b, 0, cols), below = part_of(m, b, rows, 0);
 
     for (int64_t row = 0; row < rows; row += m->side)
         for (int64_t col = 0; col < cols; col += m->side) {
@@ -166,13 +243,64 @@ static void move_strip(const struct mover *m, const struct block *b)
             take_tile(m, &at, tile);
             put_tile(m, tile, &at, b->pitch_out);
         }
-    right.rows = rows;
-    m->plain(&right);
-    m->plain(&below);
+    move_rest(m, b);
 }
 
-/* A matrix is cut into chunks of STRIP tiles by CHUNK tiles. */
+/* --- past the cache ------------------------------------------------------------------------------------ */
+
+/* Whole lines past the cache where the machine can; `to` begins at one. */
+static inline void stream_lines(char *to, const char *from, size_t lines)
+{
+#ifdef __x86_64__
+    for (size_t i = 0; i < lines * (LINE / 16); i++)
+        _mm_stream_si128((__m128i *)(void *)to + i,
+                         _mm_loadu_si128((const __m128i *)(const void *)from + i));
+#else
+    memcpy(to, from, lines * LINE);
+#endif
+}
+
+/* Before another thread reads what stream_lines has written. */
+static inline void stream_end(void)
+{
+#ifdef __x86_64__
+    _mm_sfence();
+#endif
+}
+
+static void stream_row(char *to, const char *from, size_t bytes)
+{
+    const size_t before = (LINE - (uintptr_t)to % LINE) % LINE,
+                 first = before < bytes ? before : bytes;
+    const size_t lines = (bytes - first) / LINE, done = first + lines * LINE;
+
+    memcpy(to, from, first);
+    stream_lines(to + first, from + first, lines);
+    memcpy(to + done, from + done, bytes - done);
+}
+
+/* A block of at most PANEL_ROWS columns of PANEL_BYTES. */
+static void move_panel(const struct mover *m, const struct block *b)
+{
+    const int64_t rows = whole_of(m, b->rows), cols = whole_of(m, b->cols);
+    _Alignas(LINE) char panel[PANEL_ROWS * PANEL_PITCH];
+
+    for (int64_t row = 0; row < rows; row += m->side)
+        for (int64_t col = 0; col < cols; col += m->side)
+            m->turn(part_of(m, b, row, col).in, b->pitch_in,
+                    panel + (size_t)col * PANEL_PITCH + (size_t)row * m->size, PANEL_PITCH);
+    for (int64_t k = 0; k < cols; k++)
+        stream_row(b->out + (size_t)k * b->pitch_out, panel + k * PANEL_PITCH,
+                   (size_t)rows * m->size);
+    stream_end();
+    move_rest(m, b);
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------- */
+
+/* A matrix is cut into chunks: panels, or STRIP tiles by CHUNK tiles. */
 struct cut {
+    bool by_panels;
     int64_t high, wide;   /* elements of a chunk */
     int64_t across, each; /* chunks beside each other, chunks of a matrix */
 };
@@ -180,7 +308,14 @@ struct cut {
 static struct cut cut_of(const struct gpurun_ctx *ctx, const struct mover *m)
 {
     const struct transpose_options *o = transpose_options_of(ctx);
-    struct cut cut = {.high = STRIP * m->side, .wide = CHUNK * m->side};
+    struct cut cut = {.by_panels = transpose_state_of(ctx)->out->bytes >= STREAM_BYTES,
+                      .high = STRIP * m->side,
+                      .wide = CHUNK * m->side};
+
+    if (cut.by_panels) {
+        cut.high = PANEL_BYTES / (int64_t)m->size;
+        cut.wide = PANEL_ROWS;
+    }
 
     cut.across = (o->cols + cut.wide - 1) / cut.wide;
     cut.each = cut.across * ((o->rows + cut.high - 1) / cut.high);
@@ -204,7 +339,10 @@ static void move_chunk(const struct gpurun_ctx *ctx, const struct mover *m, cons
 
     b.rows = b.rows < cut->high ? b.rows : cut->high;
     b.cols = b.cols < cut->wide ? b.cols : cut->wide;
-    move_strip(m, &b);
+    if (cut->by_panels)
+        move_panel(m, &b);
+    else
+        move_strip(m, &b);
 }
 
 static void move_all(const struct gpurun_ctx *ctx)
@@ -270,7 +408,6 @@ enum gpurun_status transpose_run_cpu(struct gpurun_ctx *ctx)
 {
     const struct transpose_options *o = transpose_options_of(ctx);
 
-    GPURUN_TRY(transpose_keep_original(ctx));
     transpose_state_of(ctx)->by_value = false;
     if (transpose_state_of(ctx)->in->elems == 0)
         return GPURUN_OK;

@@ -76,11 +76,11 @@ static enum gpurun_status check_options(struct gpurun_ctx *ctx)
                            gpurun_dtype_name(static_cast<enum gpurun_dtype>(o->dtype)));
     if (o->batch != 1)
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "batch",
-                           "geam takes one matrix at a time: %lld launches would be timed, not %s",
-                           static_cast<long long>(o->batch), "their work");
+                           "geam takes one matrix at a time, so that launches would be timed: "
+                           "set batch = 1");
     if (o->rows > INT32_MAX || o->cols > INT32_MAX)
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, o->rows > INT32_MAX ? "rows" : "cols",
-                           "cuBLAS counts in 32 bits");
+                           "cuBLAS counts rows and columns in 32 bits: at most %d", INT32_MAX);
     return transpose_apart_supported(ctx);
 }
 

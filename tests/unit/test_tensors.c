@@ -212,9 +212,12 @@ START_TEST(test_restore)
     memcpy(acc, state->acc->host, sizeof acc);
     memset(state->acc->host, 1, state->acc->bytes);
     memset(state->out->host, 2, state->out->bytes);
+    ck_assert_mem_eq(state->acc->original, acc, sizeof acc);
     check_ok(tensors_restore(&run, false));
     ck_assert_mem_eq(state->acc->host, acc, sizeof acc);
     check_bytes(state->out, 2);
+    ck_assert_ptr_null(state->in->original);
+    ck_assert_ptr_null(state->out->original);
 }
 END_TEST
 

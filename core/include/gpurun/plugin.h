@@ -26,6 +26,10 @@ extern "C" {
  * minor says by how much, the *_size fields let either side step over what it does not know. */
 enum { GPURUN_ABI_MAJOR = 1, GPURUN_ABI_MINOR = 1 };
 
+/* Every byte of an `out` tensor before a proved run. What is no part of an answer still holds it when verify
+ * is called, or was written to. */
+enum { GPURUN_POISON = 0xA5 };
+
 #define GPURUN_EXPORT __attribute__((visibility("default")))
 
 enum gpurun_status {
@@ -104,6 +108,8 @@ struct gpurun_tensor {
     size_t bytes;
     void *host; /* run_cpu reads and writes here; verify reads the answer here, whoever made it */
     void *dev;  /* what kernels are given; NULL without a device */
+    /* inout: what `host` held before any run, for verify to hold the answer against; else NULL */
+    const void *original;
 };
 
 /* What a file says of a tensor, see gpurun_input_shape. */

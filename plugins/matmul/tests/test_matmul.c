@@ -353,6 +353,8 @@ START_TEST(nothing_at_all)
     struct job *job = job_new(dtypes[_i], sizes[_i % 3][0], sizes[_i % 3][1], 2);
 
     setup_job(job);
+    memset(job->state.a->host, 0, job->state.a->bytes);
+    memset(job->state.b->host, 0, job->state.b->bytes);
     run_job(job);
     expect_right(job, GPURUN_VERIFY_FULL);
     expect_right(job, GPURUN_VERIFY_CERTIFY);
@@ -630,6 +632,33 @@ START_TEST(what_is_not_finite_must_be_so_in_truth)
 }
 END_TEST
 
+/* 1.7e308 - 0.85e308: finite, though the magnitudes add up to more than the largest double. */
+START_TEST(magnitudes_may_be_more_than_a_double_holds)
+{
+    struct job *job = job_new(GPURUN_DOUBLE, 1, 1, 2);
+
+    setup_job(job);
+    put(job->state.a, 0, 1.7e308);
+    put(job->state.a, 1, 1.7e308);
+    put(job->state.b, 0, 1);
+    put(job->state.b, 1, -0.5);
+    put(job->state.product, 0, 0.85e308);
+    ck_assert_int_eq(judge(job, GPURUN_VERIFY_FULL), 0);
+    put(job->state.product, 0, 0.85e308 * (1 + 0x1p-48));
+    ck_assert_int_eq(judge(job, GPURUN_VERIFY_FULL), 1);
+    job_free(job);
+    job = job_new(GPURUN_DOUBLE, 1, 1, 1); /* nor is there room for the largest and its bound */
+    setup_job(job);
+    put(job->state.a, 0, DBL_MAX);
+    put(job->state.b, 0, 1);
+    put(job->state.product, 0, DBL_MAX);
+    ck_assert_int_eq(judge(job, GPURUN_VERIFY_FULL), 0);
+    put(job->state.product, 0, DBL_MAX * (1 - 0x1p-48));
+    ck_assert_int_eq(judge(job, GPURUN_VERIFY_FULL), 1);
+    job_free(job);
+}
+END_TEST
+
 START_TEST(verify_refuses_a_gap_that_was_written_to)
 {
     struct job *job = two_job(dtypes[_i], false, false, 1, false);
@@ -641,6 +670,21 @@ START_TEST(verify_refuses_a_gap_that_was_written_to)
     open_gaps(job);
     run_job(job);
     expect_right(job, GPURUN_VERIFY_FULL);
+    job_free(job);
+}
+END_TEST
+
+/* Zeros behind every row, as a write of whole pieces leaves them. */
+START_TEST(verify_refuses_gaps_that_are_all_the_same)
+{
+    struct job *job = two_job(dtypes[_i], false, false, 1, false);
+    struct gpurun_tensor *product = job->state.product;
+    const size_t size = gpurun_dtype_bytes(product->dtype);
+    const size_t row = (size_t)job->options.ldc * size, used = (size_t)job->options.n * size;
+
+    for (int64_t i = 0; i < job->options.m; i++)
+        memset((char *)product->host + (size_t)i * row + used, 0, row - used);
+    ck_assert_int_eq(judge(job, GPURUN_VERIFY_FULL), job->options.m);
     job_free(job);
 }
 END_TEST
@@ -744,6 +788,9 @@ START_TEST(setup_refuses_what_cannot_be)
     job = job_new(GPURUN_HALF, 2, 3, 4);
     job->options.alpha = 1e39;
     expect_refused(job, "alpha: 1e+39 is more than a float holds");
+    job = job_new(GPURUN_FLOAT, 2, 3, 4);
+    job->options.beta = -1e-46;
+    expect_refused(job, "beta: -1e-46 is 0 as a float, which float accumulates in");
     expect_refused(job_new(GPURUN_FLOAT, INT64_C(1) << 40, 3, INT64_C(1) << 30),
                    "more than 64 bits can address");
 }
@@ -833,7 +880,9 @@ static Suite *matmul_suite(void)
     tcase_add_test(verify, double_truth_is_wider_than_double);
     tcase_add_test(verify, tf32_is_allowed_only_where_asked);
     tcase_add_test(verify, what_is_not_finite_must_be_so_in_truth);
+    tcase_add_test(verify, magnitudes_may_be_more_than_a_double_holds);
     tcase_add_loop_test(verify, verify_refuses_a_gap_that_was_written_to, 0, all);
+    tcase_add_loop_test(verify, verify_refuses_gaps_that_are_all_the_same, 0, all);
     tcase_add_test(verify, auto_is_full_while_that_is_affordable);
     suite_add_tcase(suite, verify);
     return suite;

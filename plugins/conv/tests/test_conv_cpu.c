@@ -1,0 +1,217 @@
+/*
+ * The baseline of conv against sums added up here one by one: symmetric masks of every size and strength, whose
+ * factors fit 16 bits or do not, and rows longer than a strip.
+ */
+#include "conv.h"
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct job {
+    struct gpurun_ctx ctx; /* first: the core gets its address */
+    struct conv_options options;
+    struct conv_state state;
+    struct gpurun_tensor image, filtered;
+    char message[512];
+};
+
+#include "plugin_core.h"
+
+static const struct gpurun_core fake_core = {
+    .struct_size = sizeof(struct gpurun_core), .fail = fake_fail, .wrong = fake_wrong};
+
+/* A job on an image of no border, whose bytes are `image`, with the sums' upper bits for an answer. */
+static struct job *job_new(const char *mask, int64_t width, int64_t height, int64_t channels,
+                           uint8_t *image)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    struct conv_state *s = &job->state;
+    char why[200];
+
+    ck_assert_msg(conv_mask_parse(&s->mask, mask, false, 0, why, sizeof why), "%s", why);
+    job->ctx =
+        (struct gpurun_ctx){.core = &fake_core, .options = &job->options, .state = s, .threads = 2};
+    job->options = (struct conv_options){.width = width, .height = height, .channels = channels};
+    s->border = CONV_CROP;
+    s->out_width = width - s->mask.width + 1;
+    s->out_height = height - s->mask.height + 1;
+    s->in_pitch = width * channels;
+    s->out_pitch = s->out_width * channels;
+    job->image = (struct gpurun_tensor){.dtype = GPURUN_UINT8, .host = image};
+    job->filtered = (struct gpurun_tensor){.dtype = GPURUN_UINT8,
+                                           .host = malloc((size_t)(s->out_height * s->out_pitch))};
+    s->image = &job->image;
+    s->filtered = &job->filtered;
+    return job;
+}
+
+static void job_free(struct job *job)
+{
+    free(job->filtered.host);
+    free(job);
+}
+
+/* The sum at a place of the answer, before scale and bias. */
+static int64_t sum_at(const struct job *job, int64_t y, int64_t e)
+{
+    const struct conv_state *s = &job->state;
+    const uint8_t *image = job->image.host;
+    int64_t sum = 0;
+
+    for (int i = 0; i < s->mask.height; i++)
+        for (int j = 0; j < s->mask.width; j++)
+            sum += (int64_t)s->mask.weight[i * s->mask.width + j] *
+                   image[(y + i) * s->in_pitch + e + j * job->options.channels];
+    return sum;
+}
+
+/* floor(sum / 2^shift + 100.5), with ties to even on request, saturated. */
+static int result_of(int64_t sum, const struct conv_tail *tail)
+{
+    const double exact = (double)sum * tail->multiplier * ldexp(1, -tail->shift) + 100;
+    const double result = tail->is_even ? rint(exact) : floor(exact + 0.5);
+
+    return result < 0 ? 0 : result > 255 ? 255 : (int)result;
+}
+
+/* Of rows the first and the last. */
+static void expect_right(struct job *job)
+{
+    const struct conv_state *s = &job->state;
+    const uint8_t *filtered = job->filtered.host;
+
+    ck_assert_int_eq(conv_run_cpu(&job->ctx), GPURUN_OK);
+    for (int64_t y = 0; y<s->out_height; y += s->out_height> 2 ? s->out_height - 1 : 1)
+        for (int64_t e = 0; e < s->out_pitch; e++) {
+            const int right = result_of(sum_at(job, y, e), &s->tail);
+
+            ck_assert_msg(filtered[y * s->out_pitch + e] == right,
+                          "row %lld, element %lld is %d, should be %d", (long long)y, (long long)e,
+                          filtered[y * s->out_pitch + e], right);
+        }
+}
+
+/* Times `multiplier`, through `shift` bits, and 100 more. */
+static struct conv_tail tail_of(int multiplier, int shift, bool is_even, bool is_wide)
+{
+    const int64_t half = shift > 0 ? INT64_C(1) << (shift - 1) : 0;
+
+    return (struct conv_tail){.add = (INT64_C(100) << shift) + half,
+                              .multiplier = multiplier,
+                              .shift = shift,
+                              .is_even = is_even && shift > 0,
+                              .is_wide = is_wide};
+}
+
+static uint8_t *make_image(size_t bytes)
+{
+    uint8_t *image = malloc(bytes);
+
+    for (size_t i = 0; i < bytes; i++)
+        image[i] = (uint8_t)(i % 7 == 0 ? 255 : i * i >> 3);
+    return image;
+}
+
+static int weight_at(int i, int size, int most)
+{
+    const int from_edge = i < size - 1 - i ? i : size - 1 - i;
+
+    return (from_edge * 7919 + size * 10007) % (2 * most + 1) - most;
+}
+
+/* A column of small weights times a row of weights up to `most`, each the same from both ends. */
+static void write_mask(char *text, int rows, int columns, int most)
+{
+    for (int k = 0; k < rows * columns; k++)
+        text += sprintf(text, "%d%s",
+                        weight_at(k / columns, rows, 3) * weight_at(k % columns, columns, most),
+                        k + 1 == rows * columns      ? ""
+                        : k % columns == columns - 1 ? " / "
+                                                     : " ");
+}
+
+START_TEST(symmetric_masks_of_every_size_and_strength)
+{
+    static const int mosts[] = {1, 30, 600, 1023, 1024, 1030};
+    enum { WIDTH = 70, HEIGHT = 32, CHANNELS = 3 };
+    const int rows = 3 + _i % 15 * 2, columns = 31 - _i % 15 * 2, height = rows + 1;
+    uint8_t *image = make_image(WIDTH * HEIGHT * CHANNELS);
+    char *text = malloc(CONV_TAPS_MAX * 8);
+    struct job *job;
+    int shift;
+
+    write_mask(text, rows, columns, mosts[_i / 15]);
+    job = job_new(text, WIDTH, height, CHANNELS, image);
+    shift = (int)log2(job->state.mask.magnitude + 1);
+    for (int is_even = 0; is_even < 2; is_even++) {
+        job->state.tail = tail_of(1, shift, is_even, true);
+        expect_right(job);
+        job->state.tail = tail_of(1, shift < 23 ? shift : 22, is_even, false);
+        expect_right(job);
+    }
+    job_free(job);
+    free(image);
+    free(text);
+}
+END_TEST
+
+/* Sums of a column at both ends of what two of them hold in 16 bits. */
+START_TEST(columns_as_heavy_as_words_hold)
+{
+    static const int heavies[] = {1023, 1026, 1027, 1028, 1029, 2000};
+    uint8_t image[9 * 90];
+    char text[100];
+    struct job *job;
+
+    memset(image, 255, sizeof image);
+    for (int sign = -1; sign <= 1; sign += 2) {
+        const int heavy = sign * heavies[_i];
+
+        sprintf(text, "%d %d %d / %d %d %d / %d %d %d", heavy, heavy, heavy, sign, sign, sign,
+                heavy, heavy, heavy);
+        job = job_new(text, 90, 9, 1, image);
+        job->state.tail = tail_of(1, 14, false, false);
+        expect_right(job);
+        job_free(job);
+    }
+}
+END_TEST
+
+/* Longer than what goes down a mask's column at a time, with one and several channels. */
+START_TEST(rows_longer_than_a_strip)
+{
+    static const char *const masks[] = {"gaussian15", "box31",    "sobel_x7",
+                                        "sobel_y7",   "sharpen5", "gaussian5"};
+    static const int64_t widths[] = {8193, 4125, 2080};
+    const int64_t width = widths[_i % 3];
+    uint8_t *image = make_image((size_t)(width * 32 * 4));
+    struct job *job = job_new(masks[_i / 3], width, 32, _i % 3 == 0 ? 1 : 2 + _i % 3, image);
+    const int shift = (int)log2(job->state.mask.magnitude + 1);
+
+    job->state.tail = tail_of(1, shift < 23 ? shift : 22, false, shift > 22);
+    expect_right(job);
+    job->state.tail = tail_of(shift < 16 ? 3 : 1, shift < 16 ? shift + 2 : 22, false, shift > 22);
+    expect_right(job);
+    job_free(job);
+    free(image);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conv_cpu");
+    TCase *sums = tcase_create("sums");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(sums, 120);
+    tcase_add_loop_test(sums, symmetric_masks_of_every_size_and_strength, 0, 90);
+    tcase_add_loop_test(sums, columns_as_heavy_as_words_hold, 0, 6);
+    tcase_add_loop_test(sums, rows_longer_than_a_strip, 0, 18);
+    suite_add_tcase(suite, sums);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}

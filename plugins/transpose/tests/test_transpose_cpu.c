@@ -1,0 +1,67 @@
+/*
+ * The baseline of transpose on matrices that go past the cache: every size of element, rows that begin at any
+ * place of a line, edges that are no whole tiles, batches. Judged element by element.
+ */
+#include "transpose.h"
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect_turned(const char *in, const char *out, int64_t rows, int64_t cols, size_t size)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < cols; k++)
+            if (memcmp(in + (size_t)(i * cols + k) * size, out + (size_t)(k * rows + i) * size,
+                       size) != 0)
+                ck_abort_msg("size %zu, row %lld, column %lld", size, (long long)i, (long long)k);
+}
+
+START_TEST(large_matrices)
+{
+    static const enum gpurun_dtype dtypes[] = {GPURUN_UINT8, GPURUN_INT16, GPURUN_FLOAT,
+                                               GPURUN_DOUBLE};
+    static const int64_t shapes[][3] = {
+        {1, 1088, 1024}, {1, 1153, 1201}, {3, 700, 633}, {1, 7, 200003}, {1, 200003, 7}};
+    const enum gpurun_dtype dtype = dtypes[_i % 4];
+    const int64_t *shape = shapes[_i / 4], elems = shape[0] * shape[1] * shape[2];
+    const size_t size = gpurun_dtype_bytes(dtype), bytes = (size_t)elems * size;
+
+    for (size_t offset = 0; offset < 2; offset++) {
+        char *in = malloc(bytes + offset * size), *out = malloc(bytes + offset * size);
+        struct gpurun_tensor from = {.dtype = dtype, .elems = elems, .bytes = bytes}, to = from;
+        struct transpose_options options = {
+            .batch = shape[0], .rows = shape[1], .cols = shape[2], .dtype = dtype};
+        struct transpose_state state = {.in = &from, .out = &to};
+        struct gpurun_ctx ctx = {.options = &options, .state = &state, .threads = 2};
+        const size_t matrix = bytes / (size_t)shape[0];
+
+        from.host = in + offset * size;
+        to.host = out + offset * size;
+        for (size_t i = 0; i < bytes; i++)
+            ((char *)from.host)[i] = (char)(i * 37 ^ i >> 7 ^ i >> 15);
+        memset(to.host, 0xa5, bytes);
+        ck_assert_int_eq(transpose_run_cpu(&ctx), GPURUN_OK);
+        for (int64_t m = 0; m < shape[0]; m++)
+            expect_turned((char *)from.host + (size_t)m * matrix,
+                          (char *)to.host + (size_t)m * matrix, shape[1], shape[2], size);
+        free(in);
+        free(out);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("transpose_cpu");
+    TCase *large = tcase_create("large");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(large, 120);
+    tcase_add_loop_test(large, large_matrices, 0, 20);
+    suite_add_tcase(suite, large);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
