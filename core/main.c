@@ -116,6 +116,18 @@ static void print_job(const struct job *job, const struct checked *checked)
     printf("\n\n");
 }
 
+static void print_jobs(const struct plan *plan, const struct checked *checked)
+{
+    size_t cases = 0;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        print_job(&plan->jobs[i], &checked[i]);
+        cases += json_array_size(json_object_get(checked[i].description, "cases"));
+    }
+    printf("%zu job%s, %zu case%s\n", plan->count, plan->count == 1 ? "" : "s", cases,
+           cases == 1 ? "" : "s");
+}
+
 /* Says what could not be checked: EXIT_NO_LOAD where a plugin does not load, EXIT_FAILED where one died or
  * hung. */
 static int print_troubles(const struct plan *plan, const struct checked *checked, size_t *count)
@@ -161,8 +173,8 @@ static int do_files(const struct arguments *a, const char *command, char **files
         else if (strcmp(command, "check") == 0)
             printf("%zu job%s, %zu could not be checked\n", plan.count, plan.count == 1 ? "" : "s",
                    troubles);
-        for (size_t i = 0; strcmp(command, "show") == 0 && i < plan.count; i++)
-            print_job(&plan.jobs[i], &checked[i]);
+        if (strcmp(command, "show") == 0)
+            print_jobs(&plan, checked);
     }
     batch_free_checked(checked, plan.count);
     plan_free(&plan);

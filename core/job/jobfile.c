@@ -1,6 +1,7 @@
 #include "job/jobfile.h"
 
 #include "job/memory.h"
+#include "job/variables.h"
 #include <ctype.h>
 #include <errno.h>
 #include <ini.h>
@@ -171,38 +172,81 @@ static const struct entry *find_entry(const struct section *s, const char *key)
     return NULL;
 }
 
+static void add_include(struct reader *r, const char *name, char *value)
+{
+    struct jobfile *file = r->file;
+
+    file->includes = grow(file->includes, file->include_count, sizeof *file->includes);
+    file->includes[file->include_count++] =
+        (struct entry){.key = copy_text(name), .value = value, .line = r->line};
+}
+
+/* The value with its variables replaced, for the caller to keep; NULL after a fault. */
+static char *expand_value(struct reader *r, const char *name)
+{
+    char *written = copy_text_n(r->value, r->value_length), *value = NULL, *trimmed = NULL;
+    const char *start;
+    size_t length;
+    struct why why;
+
+    if (variables_expand(written, &value, &why) != GPURUN_OK) {
+        faults_add(r->faults, here(r), name, "%s", why.text);
+    } else {
+        start = value;
+        length = strlen(value);
+        trim(&start, &length);
+        if (length > 0)
+            trimmed = copy_text_n(start, length);
+        else
+            faults_add(r->faults, here(r), name,
+                       "%.80s is empty: write a value, or remove the line", written);
+    }
+    free(written);
+    free(value);
+    return trimmed;
+}
+
+/* Says what forbids a key here; false: skip it. */
+static bool may_stand(struct reader *r, const struct section *s, const char *name)
+{
+    const bool is_include = strcmp(name, "include") == 0;
+    const struct entry *first = s ? find_entry(s, name) : NULL;
+
+    if (s == NULL && !is_include)
+        faults_add(r->faults, here(r), name,
+                   "before the first section: put it under [global] or [name]");
+    else if (is_include && s != NULL && !section_is_global(s))
+        faults_add(r->faults, here(r), name, "belongs in [global], or above the first section");
+    else if (r->value_length == 0 || *r->value == ';' || *r->value == '#')
+        faults_add(r->faults, here(r), name, "has no value: write %s = VALUE, or remove the line",
+                   name);
+    else if (has_inline_comment(r->value, r->value_length))
+        faults_add(r->faults, here(r), name, "a comment after a value: give it a line of its own");
+    else if (first != NULL)
+        faults_add(r->faults, here(r), name, "repeated: first set in line %d", first->line);
+    else
+        return true;
+    return false;
+}
+
 /* inih's handler: `name` is the key; the value is the reader's, whole. Returning 1 means all is well. */
 static int add_entry(void *user, const char *section, const char *name, const char *value)
 {
     struct reader *r = user;
-    const struct entry *first;
-    struct section *s;
+    struct section *s = r->file->count > 0 ? &r->file->sections[r->file->count - 1] : NULL;
+    char *expanded;
 
     (void)section;
     (void)value;
-    if (r->file->count == 0) {
-        faults_add(r->faults, here(r), name,
-                   "before the first section: put it under [global] or [name]");
+    if (!may_stand(r, s, name) || (expanded = expand_value(r, name)) == NULL)
         return 1;
-    }
-    if (r->value_length == 0 || *r->value == ';' || *r->value == '#') {
-        faults_add(r->faults, here(r), name, "has no value: write %s = VALUE, or remove the line",
-                   name);
-        return 1;
-    }
-    if (has_inline_comment(r->value, r->value_length)) {
-        faults_add(r->faults, here(r), name, "a comment after a value: give it a line of its own");
-        return 1;
-    }
-    s = &r->file->sections[r->file->count - 1];
-    first = find_entry(s, name);
-    if (first != NULL) {
-        faults_add(r->faults, here(r), name, "repeated: first set in line %d", first->line);
+    if (strcmp(name, "include") == 0) {
+        add_include(r, name, expanded);
         return 1;
     }
     s->entries = grow(s->entries, s->count, sizeof *s->entries);
-    s->entries[s->count++] = (struct entry){
-        .key = copy_text(name), .value = copy_text_n(r->value, r->value_length), .line = r->line};
+    s->entries[s->count++] =
+        (struct entry){.key = copy_text(name), .value = expanded, .line = r->line};
     return 1;
 }
 
@@ -318,16 +362,22 @@ void jobfile_read(const char *path, struct jobfile *out, struct faults *faults)
         fclose(stream);
 }
 
+static void free_entries(struct entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(entries[i].key);
+        free(entries[i].value);
+    }
+    free(entries);
+}
+
 void jobfile_free(struct jobfile *file)
 {
     for (size_t i = 0; i < file->count; i++) {
-        for (size_t k = 0; k < file->sections[i].count; k++) {
-            free(file->sections[i].entries[k].key);
-            free(file->sections[i].entries[k].value);
-        }
-        free(file->sections[i].entries);
+        free_entries(file->sections[i].entries, file->sections[i].count);
         free(file->sections[i].name);
     }
+    free_entries(file->includes, file->include_count);
     free(file->sections);
     free(file->globals);
     free(file->path);

@@ -1,7 +1,8 @@
 /*
  * A job file as text: its sections and their keys with line numbers. inih does the parsing; what it would
  * do silently (cut long lines, drop empty sections, join indented lines, stop at a NUL, cut values at
- * ` ;`) is handled here or refused with its line. What keys and values mean is not known here.
+ * ` ;`) is handled here or refused with its line. Variables in values are replaced here, and `include` lines
+ * are kept apart; what other keys and values mean is not known here.
  */
 #ifndef GPURUN_JOB_JOBFILE_H
 #define GPURUN_JOB_JOBFILE_H
@@ -28,6 +29,9 @@ struct jobfile {
     size_t count;
     size_t *globals; /* indices of the [global] sections */
     size_t global_count;
+    struct entry
+        *includes; /* of [global] and of the lines above the first section, in file order */
+    size_t include_count;
 };
 
 bool section_is_global(const struct section *section);

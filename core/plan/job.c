@@ -5,7 +5,6 @@
 #include "run/generate.h"
 #include <ctype.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,12 +135,13 @@ const struct option_table core_options_table = {
 
 const char *const *core_key_names(void)
 {
-    static const char *names[GPURUN_COUNT(core_rows) + 3];
+    static const char *const others[] = {"input", "output", "zip", "include"};
+    static const char *names[GPURUN_COUNT(core_rows) + GPURUN_COUNT(others) + 1];
 
     for (uint32_t i = 0; i < GPURUN_COUNT(core_rows); i++)
         names[i] = core_rows[i].name;
-    names[GPURUN_COUNT(core_rows)] = "input";
-    names[GPURUN_COUNT(core_rows) + 1] = "output";
+    for (uint32_t i = 0; i < GPURUN_COUNT(others); i++)
+        names[GPURUN_COUNT(core_rows) + i] = others[i];
     return names;
 }
 
@@ -161,7 +161,21 @@ bool core_knows(const char *key)
     const char *tensor;
 
     return option_find(&core_options_table, key) != NULL || is_binding(key, "input", &tensor) ||
-           is_binding(key, "output", &tensor);
+           is_binding(key, "output", &tensor) || strcmp(key, "zip") == 0 ||
+           strcmp(key, "include") == 0;
+}
+
+bool job_key_is_input(const char *key)
+{
+    const char *tensor;
+
+    return is_binding(key, "input", &tensor);
+}
+
+bool job_key_can_sweep(const char *key)
+{
+    return !core_knows(key) || job_key_is_input(key) || strcmp(key, "memory") == 0 ||
+           strcmp(key, "prefetch") == 0;
 }
 
 struct origin job_origin(const struct job *job, const char *key)
@@ -213,39 +227,6 @@ enum gpurun_status show_parse(const char *text, struct show *show, struct why *w
 
 /* --- one job's settings --- */
 
-static void add_setting(struct job *job, const char *key, const char *text, struct origin where,
-                        bool shared)
-{
-    for (size_t i = 0; i < job->setting_count; i++)
-        if (strcmp(job->settings[i].key, key) == 0) {
-            job->settings[i].text = text;
-            job->settings[i].where = where;
-            job->settings[i].shared = shared && job->settings[i].shared;
-            return;
-        }
-    job->settings = grow(job->settings, job->setting_count, sizeof *job->settings);
-    job->settings[job->setting_count++] =
-        (struct setting){.key = key, .text = text, .where = where, .shared = shared};
-}
-
-static void gather_settings(struct job *job, const struct jobfile *file,
-                            const struct section *section, const struct override *overrides,
-                            size_t override_count)
-{
-    for (size_t i = 0; i < file->global_count; i++) {
-        const struct section *s = &file->sections[file->globals[i]];
-
-        for (size_t k = 0; k < s->count; k++)
-            add_setting(job, s->entries[k].key, s->entries[k].value,
-                        (struct origin){file->path, s->entries[k].line}, true);
-    }
-    for (size_t k = 0; k < section->count; k++)
-        add_setting(job, section->entries[k].key, section->entries[k].value,
-                    (struct origin){file->path, section->entries[k].line}, false);
-    for (size_t i = 0; i < override_count; i++)
-        add_setting(job, overrides[i].key, overrides[i].value, (struct origin){"-s", 0}, true);
-}
-
 static void add_binding(struct binding **list, size_t *count, const struct setting *s,
                         const char *tensor)
 {
@@ -270,7 +251,9 @@ static void parse_core_keys(struct job *job, struct faults *faults)
             add_binding(&job->outputs, &job->output_count, s, tensor);
         else if ((row = option_find(&core_options_table, s->key)) != NULL &&
                  option_set(row, s->text, &job->core, &why) != GPURUN_OK)
-            faults_add(faults, s->where, s->key, "%s", why.text);
+            faults_add(faults, s->where, s->key, "%s%s", why.text,
+                       strchr(s->text, ',') || strstr(s->text, "..") ? "; it is no key to sweep"
+                                                                     : "");
     }
 }
 
@@ -312,8 +295,7 @@ static void check_input(const struct binding *b, struct faults *faults)
     }
 }
 
-/* The path that `path` will have once written: its folder resolved, its last name kept. NULL: no folder. */
-static char *resolved_path(const char *path)
+char *job_resolved_path(const char *path)
 {
     char folder[PATH_MAX], *real, *whole;
     const char *slash = strrchr(path, '/');
@@ -332,7 +314,7 @@ static char *resolved_path(const char *path)
 static void check_output(const struct binding *b, struct faults *faults)
 {
     struct stat info;
-    char *resolved = resolved_path(b->text);
+    char *resolved = job_resolved_path(b->text);
     const bool exists = stat(b->text, &info) == 0;
 
     if (strncmp(b->text, "file:", 5) == 0)
@@ -353,16 +335,27 @@ static void check_times(const struct job *job, struct faults *faults)
                    job->core.min_time, job->core.max_time);
 }
 
-static void check_job(const struct job *job, struct faults *faults)
+/* A plugin of a faulty name is not looked for. */
+static void check_plugin(struct job *job, struct faults *faults)
+{
+    if (job->core.plugin[0] == '\0')
+        faults_add(faults, job->where, "plugin",
+                   "[%s] names no plugin: write plugin = NAME (gpurun list shows them)",
+                   job->section);
+    else if (strchr(job->core.plugin, ',') != NULL)
+        faults_add(faults, job_origin(job, "plugin"), "plugin",
+                   "'%s' is more than one: write a section for each", job->core.plugin);
+    else
+        return;
+    job->core.plugin = "";
+}
+
+static void check_job(struct job *job, struct faults *faults)
 {
     struct show show;
     struct why why;
 
-    if (job->core.plugin[0] == '\0')
-        faults_add(faults, job->where, "plugin",
-                   "[%s] names no plugin: write plugin = NAME (gpurun list "
-                   "shows them)",
-                   job->name + strlen(job->where.file) + 1);
+    check_plugin(job, faults);
     check_device(job, faults);
     check_times(job, faults);
     if (show_parse(job->core.show, &show, &why) != GPURUN_OK)
@@ -373,214 +366,8 @@ static void check_job(const struct job *job, struct faults *faults)
         check_output(&job->outputs[i], faults);
 }
 
-/* --- clashes between files --- */
-
-enum use { AS_OUTPUT, AS_INPUT, AS_JOB_FILE };
-
-struct path_use {
-    char *path;
-    const char *key, *text;
-    struct origin where;
-    enum use use;
-};
-
-struct path_uses {
-    struct path_use *list;
-    size_t count;
-};
-
-static int compare_uses(const void *a, const void *b)
+void job_resolve(struct job *job, struct faults *faults)
 {
-    const struct path_use *x = a, *y = b;
-    const int order = strcmp(x->path, y->path);
-
-    if (order != 0 || x->use != y->use)
-        return order != 0 ? order : (int)x->use - (int)y->use;
-    return (x->where.line > y->where.line) - (x->where.line < y->where.line);
-}
-
-static void add_use(struct path_uses *uses, const char *path, const struct path_use *use)
-{
-    char *resolved = resolved_path(path);
-
-    if (resolved == NULL)
-        return;
-    uses->list = grow(uses->list, uses->count, sizeof *uses->list);
-    uses->list[uses->count] = *use;
-    uses->list[uses->count++].path = resolved;
-}
-
-static void add_binding_use(struct path_uses *uses, const struct binding *b, enum use use)
-{
-    const bool is_file = use == AS_OUTPUT || strncmp(b->text, "file:", 5) == 0;
-
-    if (is_file)
-        add_use(uses, use == AS_OUTPUT ? b->text : b->text + 5,
-                &(struct path_use){.key = b->key, .text = b->text, .where = b->where, .use = use});
-}
-
-/* Every file that the plan reads or writes, sorted by path; of one path the outputs come first. */
-static struct path_uses list_uses(const struct plan *plan)
-{
-    struct path_uses uses = {NULL, 0};
-
-    for (size_t i = 0; i < plan->count; i++) {
-        for (size_t k = 0; k < plan->jobs[i].input_count; k++)
-            add_binding_use(&uses, &plan->jobs[i].inputs[k], AS_INPUT);
-        for (size_t k = 0; k < plan->jobs[i].output_count; k++)
-            add_binding_use(&uses, &plan->jobs[i].outputs[k], AS_OUTPUT);
-    }
-    for (size_t i = 0; i < plan->file_count; i++)
-        add_use(&uses, plan->files[i].path,
-                &(struct path_use){.where = {plan->files[i].path, 0}, .use = AS_JOB_FILE});
-    if (uses.count > 0)
-        qsort(uses.list, uses.count, sizeof *uses.list, compare_uses);
-    return uses;
-}
-
-static void free_uses(struct path_uses *uses)
-{
-    for (size_t i = 0; i < uses->count; i++)
-        free(uses->list[i].path);
-    free(uses->list);
-}
-
-/* `written` is to be written although `other` has a claim on the same file. */
-static void add_clash(const struct path_use *written, const struct path_use *other,
-                      struct faults *faults)
-{
-    const bool same_line = written->where.line > 0 && written->where.line == other->where.line &&
-                           written->where.file == other->where.file;
-    char place[600];
-
-    origin_text(other->where, place, sizeof place);
-    if (other->use == AS_JOB_FILE)
-        faults_add(faults, written->where, written->key,
-                   "%s is the job file %s: give it a name of its own", written->text, place);
-    else if (same_line)
-        faults_add(faults, written->where, written->key,
-                   "%s is written by more than one job: set it in each", written->text);
-    else
-        faults_add(faults, written->where, written->key,
-                   "%s is also %s of %s: give it a name of its own", written->text,
-                   other->use == AS_OUTPUT ? "an output" : "an input", place);
-}
-
-/* An output may not be an input, nor another output, of any job: which bytes it held would be chance. */
-static void check_clashes(const struct plan *plan, struct faults *faults)
-{
-    struct path_uses uses = list_uses(plan);
-
-    for (size_t i = 0, first = 0; i < uses.count; i++) {
-        if (strcmp(uses.list[i].path, uses.list[first].path) != 0)
-            first = i;
-        if (i != first && uses.list[first].use == AS_OUTPUT)
-            add_clash(&uses.list[first], &uses.list[i], faults);
-    }
-    free_uses(&uses);
-}
-
-void plan_check_records(const struct plan *plan, const char *path, struct faults *faults)
-{
-    const struct path_use records = {.text = path, .where = {"--records", 0}, .use = AS_OUTPUT};
-    struct path_uses uses = list_uses(plan);
-    char *resolved = resolved_path(path);
-
-    for (size_t i = 0; resolved != NULL && i < uses.count; i++)
-        if (strcmp(uses.list[i].path, resolved) == 0)
-            add_clash(&records, &uses.list[i], faults);
-    free(resolved);
-    free_uses(&uses);
-}
-
-/* --- the plan --- */
-
-static void add_job(struct plan *plan, const struct jobfile *file, const struct section *section,
-                    const struct override *overrides, size_t override_count, struct faults *faults)
-{
-    struct job *job;
-
-    plan->jobs = grow(plan->jobs, plan->count, sizeof *plan->jobs);
-    job = &plan->jobs[plan->count++];
-    *job = (struct job){.name = format_text("%s:%s", file->path, section->name),
-                        .where = {file->path, section->line}};
-    gather_settings(job, file, section, overrides, override_count);
     parse_core_keys(job, faults);
     check_job(job, faults);
-}
-
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-static void check_command_line(char *const *paths, size_t path_count,
-                               const struct override *overrides, size_t count,
-                               struct faults *faults)
-{
-    for (size_t i = 0; i < path_count; i++)
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(paths[i], paths[k]) == 0)
-                faults_add(faults, (struct origin){paths[i], 0}, NULL, "given twice");
-            else if (is_same_file(paths[i], paths[k]))
-                faults_add(faults, (struct origin){paths[i], 0}, NULL,
-                           "given twice: it is the same file as %s", paths[k]);
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(overrides[i].key, overrides[k].key) == 0)
-                faults_add(faults, (struct origin){"-s", 0}, overrides[i].key, "given twice");
-}
-
-void plan_read(char *const *paths, size_t path_count, const struct override *overrides,
-               size_t override_count, const char *only, struct plan *plan, struct faults *faults)
-{
-    size_t sections = 0;
-    char *name;
-
-    *plan =
-        (struct plan){.files = allocate(path_count, sizeof *plan->files), .file_count = path_count};
-    check_command_line(paths, path_count, overrides, override_count, faults);
-    for (size_t i = 0; i < path_count; i++) {
-        struct jobfile *file = &plan->files[i];
-        const size_t faults_before = faults->count;
-        size_t jobs = 0;
-
-        jobfile_read(paths[i], file, faults);
-        for (size_t k = 0; k < file->count; k++) {
-            if (section_is_global(&file->sections[k]))
-                continue;
-            jobs++;
-            name = format_text("%s:%s", file->path, file->sections[k].name);
-            if (only == NULL || fnmatch(only, name, 0) == 0)
-                add_job(plan, file, &file->sections[k], overrides, override_count, faults);
-            else
-                plan->is_partial = true;
-            free(name);
-        }
-        if (jobs == 0 && faults->count == faults_before)
-            faults_add(faults, (struct origin){file->path, 0}, NULL,
-                       "holds no job: write a section, [name], with its keys below it");
-        sections += jobs;
-    }
-    if (only != NULL && plan->count == 0 && sections > 0)
-        faults_add(faults, (struct origin){"--only", 0}, NULL,
-                   "'%s' matches none of %zu jobs; names are file:section", only, sections);
-    check_clashes(plan, faults);
-}
-
-void plan_free(struct plan *plan)
-{
-    for (size_t i = 0; i < plan->count; i++) {
-        free(plan->jobs[i].name);
-        free(plan->jobs[i].settings);
-        free(plan->jobs[i].inputs);
-        free(plan->jobs[i].outputs);
-    }
-    free(plan->jobs);
-    for (size_t i = 0; i < plan->file_count; i++)
-        jobfile_free(&plan->files[i]);
-    free(plan->files);
-    *plan = (struct plan){0};
 }

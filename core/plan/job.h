@@ -1,13 +1,14 @@
 /*
- * Jobs: sections of job files with their defaults and overrides applied, the core's own keys parsed, and
- * the rest kept as text for the plugin's table. Everything here is known from text alone: no plugin is
- * loaded and no device is touched.
+ * Jobs: sections of job files with their defaults and overrides applied and their sweeps taken apart, the
+ * core's own keys parsed, and the rest kept as text for the plugin's table. Everything here is known from
+ * text alone: no plugin is loaded and no device is touched.
  */
 #ifndef GPURUN_PLAN_JOB_H
 #define GPURUN_PLAN_JOB_H
 
-#include "job/jobfile.h"
+#include "plan/grid.h"
 #include "plan/option.h"
+#include "plan/source.h"
 
 /* The core's keys, parsed. Field comments give units; the table in job.c gives the help. */
 struct core_options {
@@ -35,14 +36,6 @@ extern const struct option_table core_options_table;
 /* By enum gpurun_memory; ends with NULL. */
 extern const char *const memory_names[];
 
-/* One key of a job, with where its text came from. */
-struct setting {
-    const char *key, *text;
-    struct origin where;
-    bool
-        shared; /* from [global] or the command line: a plugin that does not know the key ignores it */
-};
-
 /* `input.NAME = text` or `output.NAME = text`; tensor NULL: the first of its role. */
 struct binding {
     const char *key, *tensor, *text;
@@ -51,7 +44,8 @@ struct binding {
 };
 
 struct job {
-    char *name; /* file:section */
+    char *name;          /* file:section, and of a sweep file:section/n=1M,k=10 */
+    const char *section; /* NULL: it comes from no file */
     struct origin where;
     struct setting *settings; /* the winner of each key, in order of first appearance */
     size_t setting_count;
@@ -60,23 +54,36 @@ struct job {
     size_t input_count, output_count;
 };
 
+/* Parses the core's keys of a job whose settings are known, and checks all that needs no plugin. */
+void job_resolve(struct job *job, struct faults *faults);
+
+/* The path that `path` will have once written: its folder resolved, its last name kept. NULL: no folder.
+ * The caller frees it. */
+char *job_resolved_path(const char *path);
+
 /* `-s key=value` from the command line. */
 struct override {
     const char *key, *value;
 };
 
 struct plan {
-    struct jobfile *files;
-    size_t file_count;
+    struct sources sources;
+    struct grid *grids; /* of the sections that have sweeps: they own the values */
+    size_t grid_count;
     struct job *jobs;
     size_t count;
-    bool is_partial; /* `only` left jobs out */
+    bool is_partial; /* `only` or a faulty sweep left jobs out */
 };
 
-/* Reads all files and resolves their jobs; `only` (may be NULL) is a glob on full names. Faults are
- * added; jobs with faults are still listed. Free with plan_free. */
+/* Reads all files and what they include, and resolves their jobs; `only` (may be NULL) is a glob on full
+ * names, or on file:section for all jobs of a sweep. Faults are added; jobs with faults are still listed,
+ * but for those of a faulty sweep. Free with plan_free. */
 void plan_read(char *const *paths, size_t path_count, const struct override *overrides,
                size_t override_count, const char *only, struct plan *plan, struct faults *faults);
+
+/* The same for files that are parsed already: those of plan->sources, which nothing else is set in. */
+void plan_make(const struct override *overrides, size_t override_count, const char *only,
+               struct plan *plan, struct faults *faults);
 
 /* --records may name no file that the plan reads or writes. */
 void plan_check_records(const struct plan *plan, const char *path, struct faults *faults);
@@ -88,6 +95,12 @@ struct origin job_origin(const struct job *job, const char *key);
 
 /* True for keys that the core itself knows (`input.a` and `output.b` included). */
 bool core_knows(const char *key);
+
+/* True for keys whose lists and ranges are sweeps: a plugin's, and memory, prefetch and input. */
+bool job_key_can_sweep(const char *key);
+
+/* True for `input` and `input.NAME`. */
+bool job_key_is_input(const char *key);
 
 /* The names of the core's keys, for suggestions; ends with NULL. */
 const char *const *core_key_names(void);

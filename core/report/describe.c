@@ -181,6 +181,9 @@ void print_core(void)
     printf("  %-13s %-13s write the first output there (.npy, .png .jpg .jpeg .pgm .ppm, or raw); "
            "output.NAME for another; output.compare for a picture of the first input and output\n",
            "output", "path");
+    printf("  %-13s %-13s keys whose sweeps walk together: zip = n, k\n", "zip", "list of keys");
+    printf("  %-13s %-13s job files to read first, relative to this one; in [global] or above it\n",
+           "include", "list of paths");
 }
 
 void print_devices(const json_t *devices)

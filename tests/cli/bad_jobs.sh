@@ -5,6 +5,7 @@ here=$(dirname "$(realpath "$0")")
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$here/lib.sh"
 export GPURUN_PLUGIN_PATH=$GPURUN_BUILD/fakes
+unset GPURUN_UNSET
 
 # Appended to the job files: had anything run, witness.npy would be there.
 witness='
@@ -31,6 +32,10 @@ make_files() {
     mkfifo pipe
     printf '[other]\nplugin = topk\nn = 10\nk = 2\noutput = other.npy\n' >other.ini
     ln -s other.ini same.ini
+    printf 'include = job.ini\n' >round.ini
+    printf '[f]\nplugin = topk\nk = z\n' >faulty.ini
+    printf '[global]\nplugin = topk\nk = 3\n' >defaults.ini
+    printf '[global]\nk = 4\n' >rival.ini
     : >empty.ini
 }
 
@@ -126,6 +131,6 @@ run_case "line of 65 KiB" job.ini "$(printf '[x]\nplugin = topk\nk = %66000d' 0)
 '
 
 begin "the number of cases"
-[ "$cases" -ge 70 ] || fail "only $cases"
+[ "$cases" -ge 200 ] || fail "only $cases"
 printf '%s cases, ' "$cases"
 finish 1000

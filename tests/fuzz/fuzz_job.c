@@ -1,9 +1,13 @@
 /*
- * Fuzzes the text of job files: sections and keys, then every value through every parser of values. Nothing
- * touches the disk. What is taken is held against what jobfile.h, value.h and option.h promise.
+ * Fuzzes the text of job files: sections and keys, then every value through every parser of values, then
+ * plans of up to three files, which lines of %%% part and which can include each other. Nothing is written
+ * to the disk. What is taken is held against what jobfile.h, sweep.h, value.h, option.h and job.h promise.
  */
 #include "job/jobfile.h"
+#include "job/memory.h"
+#include "job/sweep.h"
 #include "job/value.h"
+#include "job/variables.h"
 #include "plan/job.h"
 #include "run/generate.h"
 
@@ -14,7 +18,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { ELEMS = 5 };
+enum { ELEMS = 5, FILES = 3, JOBS_AFFORDED = 4096 };
 
 static void require(bool holds)
 {
@@ -179,6 +183,61 @@ static void check_lists(const char *text)
         require(show.index[i] >= 0);
 }
 
+/* The values of a sweep, written as a list, are the same values. */
+static void check_sweep_again(const struct sweep *sweep)
+{
+    struct sweep again;
+    struct why why;
+    size_t length = 1;
+    char *text, *end;
+
+    for (size_t i = 0; i < sweep->count; i++)
+        length += strlen(sweep->values[i]) + 1;
+    text = end = allocate(length, 1);
+    for (size_t i = 0; i < sweep->count; i++) {
+        require(sweep->values[i][0] != '\0' && is_trimmed(sweep->values[i]));
+        end = stpcpy(end, i ? "," : "");
+        end = stpcpy(end, sweep->values[i]);
+    }
+    require(sweep_parse(text, false, &again, &why) == GPURUN_OK && again.count == sweep->count);
+    for (size_t i = 0; i < sweep->count; i++)
+        require(strcmp(again.values[i], sweep->values[i]) == 0);
+    sweep_free(&again);
+    free(text);
+}
+
+static void check_sweep(const char *text, bool ranges)
+{
+    struct sweep sweep;
+    struct why why = {""};
+
+    if (is_good(sweep_parse(text, ranges, &sweep, &why), &why)) {
+        require(sweep.count > 0 && sweep.count <= SWEEP_MAX);
+        require(sweep.count == 1 || sweep_is_one(text, ranges));
+        check_sweep_again(&sweep);
+    }
+    sweep_free(&sweep);
+}
+
+/* A text whose every dollar is doubled stands for itself. */
+static void check_variables(const char *text)
+{
+    char *doubled = allocate(2 * strlen(text) + 1, 1), *end = doubled, *value = NULL;
+    struct why why = {""};
+
+    if (is_good(variables_expand(text, &value, &why), &why))
+        require(strpbrk(value, "\r\n") == NULL);
+    free(value);
+    for (const char *c = text; *c != '\0'; c++) {
+        *end++ = *c;
+        if (*c == '$')
+            *end++ = *c;
+    }
+    require(variables_expand(doubled, &value, &why) == GPURUN_OK && strcmp(value, text) == 0);
+    free(value);
+    free(doubled);
+}
+
 static void check_key(const char *key)
 {
     const char *const *names = core_key_names();
@@ -202,7 +261,104 @@ static void check_section_values(const struct section *s)
         check_options(text);
         check_generator(text);
         check_lists(text);
+        check_sweep(text, true);
+        check_sweep(text, false);
+        check_variables(text);
     }
+}
+
+/* --- plans --------------------------------------------------------------------------------------------- */
+
+/* A job's name is its section's, and of a sweep the values behind it; no list is left in it. */
+static void check_job(const struct job *job)
+{
+    char *start = format_text("%s:%s", job->where.file, job->section);
+    const size_t length = strlen(start);
+    bool swept = false;
+
+    require(strncmp(job->name, start, length) == 0);
+    for (size_t i = 0; i < job->setting_count; i++) {
+        const struct setting *s = &job->settings[i];
+        char *value = format_text("%s=%s", s->key, s->text);
+
+        require(!job_key_can_sweep(s->key) || !sweep_is_one(s->text, !job_key_is_input(s->key)));
+        swept = swept || strstr(job->name + length, value) != NULL;
+        free(value);
+    }
+    require(job->name[length] == (swept ? '/' : '\0'));
+    free(start);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+
+    return strcmp(*x, *y);
+}
+
+static void check_names(const struct plan *plan)
+{
+    const char **names = allocate(plan->count, sizeof *names);
+
+    for (size_t i = 0; i < plan->count; i++)
+        names[i] = plan->jobs[i].name;
+    qsort(names, plan->count, sizeof *names, compare_names);
+    for (size_t i = 1; i < plan->count; i++)
+        require(strcmp(names[i - 1], names[i]) != 0);
+    free(names);
+}
+
+/* Where the part that starts at `data` ends: before a line of %%%, or at `end`. */
+static const char *end_of_part(const char *data, const char *end)
+{
+    const char *mark = memmem(data, (size_t)(end - data), "\n%%%\n", 5);
+
+    return mark ? mark + 1 : end;
+}
+
+/* Whether all values of all sweeps of a file would make too many jobs for a fuzzer's round. */
+static bool is_heavy(const struct jobfile *file)
+{
+    size_t jobs = 1;
+
+    for (size_t i = 0; i < file->count; i++)
+        for (size_t k = 0; k < file->sections[i].count && jobs <= JOBS_AFFORDED; k++) {
+            struct sweep sweep;
+            struct why why;
+
+            if (sweep_parse(file->sections[i].entries[k].value, true, &sweep, &why) == GPURUN_OK)
+                jobs *= sweep.count;
+            sweep_free(&sweep);
+        }
+    return jobs > JOBS_AFFORDED;
+}
+
+static void check_plan(const char *data, size_t size)
+{
+    static const char *const paths[FILES] = {"x.ini", "y.ini", "z.ini"};
+    const char *end = data + size;
+    struct plan plan = {.count = 0};
+    struct faults faults = {0};
+    bool heavy = false;
+
+    for (int i = 0; i < FILES && data < end; i++) {
+        const char *part_end = i + 1 < FILES ? end_of_part(data, end) : end;
+        const size_t before = faults.count;
+        struct jobfile file;
+
+        jobfile_parse(paths[i], data, (size_t)(part_end - data), &file, &faults);
+        heavy = heavy || is_heavy(&file);
+        sources_add(&plan.sources, &file, faults.count > before);
+        data = part_end < end ? part_end + 4 : end;
+    }
+    if (!heavy)
+        plan_make(NULL, 0, NULL, &plan, &faults);
+    for (size_t i = 0; i < plan.count; i++)
+        check_job(&plan.jobs[i]);
+    if (faults.count == 0)
+        check_names(&plan);
+    plan_free(&plan);
+    faults_free(&faults);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -213,6 +369,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t globals = 0;
     int line = 0;
 
+    setenv("LIST", "1, 2..8*2", 1);
+    unsetenv("NONE");
     jobfile_parse("x.ini", (const char *)data, size, &file, &faults);
     check_faults(&faults, lines);
     for (size_t i = 0; i < file.count; i++) {
@@ -223,5 +381,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(globals == file.global_count);
     jobfile_free(&file);
     faults_free(&faults);
+    check_plan((const char *)data, size);
     return 0;
 }

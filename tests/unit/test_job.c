@@ -305,8 +305,8 @@ START_TEST(test_faults_of_the_command_line)
     p = read_plan(paths, 3, overrides, 3, NULL);
     check_fault(&p, 0, "a.ini: given twice");
     check_fault(&p, 1, "-s: k: given twice");
-    check_fault(&p, 2, "-s: seed: 'x' is not a whole number");
-    check_fault(&p, 3, "missing.ini: cannot open: No such file");
+    check_fault(&p, 2, "missing.ini: cannot open: No such file");
+    check_fault(&p, 3, "-s: seed: 'x' is not a whole number");
     ck_assert_uint_eq(p.faults.count, 4);
     release(&p);
 }
@@ -354,6 +354,409 @@ START_TEST(test_only_of_nothing)
 }
 END_TEST
 
+/* --- sweeps ---------------------------------------------------------------------------------------------------- */
+
+static void check_names(const struct planned *p, const char *const *names)
+{
+    size_t count = 0;
+
+    for (; names[count] != NULL; count++) {
+        ck_assert_msg(count < p->plan.count, "no job %s", names[count]);
+        ck_assert_str_eq(p->plan.jobs[count].name, names[count]);
+    }
+    ck_assert_msg(count == p->plan.count, "one more: %s",
+                  count < p->plan.count ? p->plan.jobs[count].name : "");
+}
+
+static const struct sweep_case {
+    const char *text;
+    const char *names[9];
+} sweep_cases[] = {
+    {"n = 1\n", {"a.ini:x"}},
+    {"n = 1M, 2000\n", {"a.ini:x/n=1M", "a.ini:x/n=2000"}},
+    {"n = 1M..1G*10\n", {"a.ini:x/n=1M", "a.ini:x/n=10M", "a.ini:x/n=100M", "a.ini:x/n=1G"}},
+    {"n = 5..5+1\n", {"a.ini:x/n=5"}}, /* a sweep, of one */
+    {"n = 1, 2\nk = 3, 4\n",
+     {"a.ini:x/n=1,k=3", "a.ini:x/n=1,k=4", "a.ini:x/n=2,k=3", "a.ini:x/n=2,k=4"}},
+    {"k = 3, 4\nm = 5\nn = 1, 2\n",
+     {"a.ini:x/k=3,n=1", "a.ini:x/k=3,n=2", "a.ini:x/k=4,n=1", "a.ini:x/k=4,n=2"}},
+    {"a = 1, 2\nb = 1, 2\nc = 1, 2\n",
+     {"a.ini:x/a=1,b=1,c=1", "a.ini:x/a=1,b=1,c=2", "a.ini:x/a=1,b=2,c=1", "a.ini:x/a=1,b=2,c=2",
+      "a.ini:x/a=2,b=1,c=1", "a.ini:x/a=2,b=1,c=2", "a.ini:x/a=2,b=2,c=1", "a.ini:x/a=2,b=2,c=2"}},
+    {"n = 1, 2\nk = 3, 4\nzip = n, k\n", {"a.ini:x/n=1,k=3", "a.ini:x/n=2,k=4"}},
+    {"zip = c, a\na = 1, 2\nb = 3, 4\nc = 5, 6\n",
+     {"a.ini:x/a=1,b=3,c=5", "a.ini:x/a=1,b=4,c=5", "a.ini:x/a=2,b=3,c=6", "a.ini:x/a=2,b=4,c=6"}},
+    {"a = 1, 2\nb = 3, 4\nc = 5, 6\nzip = b, c\n",
+     {"a.ini:x/a=1,b=3,c=5", "a.ini:x/a=1,b=4,c=6", "a.ini:x/a=2,b=3,c=5", "a.ini:x/a=2,b=4,c=6"}},
+    {"memory = explicit, managed\nprefetch = no, yes\n",
+     {"a.ini:x/memory=explicit,prefetch=no", "a.ini:x/memory=explicit,prefetch=yes",
+      "a.ini:x/memory=managed,prefetch=no", "a.ini:x/memory=managed,prefetch=yes"}},
+    {"input = uniform, constant value=7\n",
+     {"a.ini:x/input=uniform", "a.ini:x/input=constant value=7"}},
+    {"input.b = uniform, ascending\n", {"a.ini:x/input.b=uniform", "a.ini:x/input.b=ascending"}},
+    {"variant = b, c\nshow = 1,2\n", {"a.ini:x"}}, /* lists by nature */
+    {"mask = 1 2 1 / 2 4 2, box5\n", {"a.ini:x/mask=1 2 1 / 2 4 2", "a.ini:x/mask=box5"}},
+};
+
+START_TEST(test_sweep)
+{
+    char *text = format_text("[x]\nplugin = topk\n%s", sweep_cases[_i].text);
+    struct planned p = read_text(text);
+
+    check_no_fault(&p);
+    check_names(&p, sweep_cases[_i].names);
+    release(&p);
+    free(text);
+}
+END_TEST
+
+/* A job has one value of each key, and the line it came from; a swept key must be known to its plugin. */
+START_TEST(test_values_of_a_sweep)
+{
+    static const char *const names[] = {"a.ini:x/n=10,memory=pinned,input=normal",
+                                        "a.ini:x/n=10,memory=pinned,input=constant value=2",
+                                        "a.ini:x/n=20,memory=managed,input=normal",
+                                        "a.ini:x/n=20,memory=managed,input=constant value=2",
+                                        "a.ini:y/n=10",
+                                        "a.ini:y/n=20",
+                                        NULL};
+    struct planned p = read_text("[global]\nplugin = topk\nn = 10, 20\nk = 5\n[x]\n"
+                                 "memory = pinned, managed\ninput = normal, constant value=2\n"
+                                 "zip = n, memory\n[y]\n");
+    const struct job *jobs = p.plan.jobs;
+
+    check_no_fault(&p);
+    check_names(&p, names);
+    check_setting(&jobs[3], "n", "20", "a.ini:3", false);
+    check_setting(&jobs[3], "k", "5", "a.ini:4", true);
+    check_setting(&jobs[3], "memory", "managed", "a.ini:6", false);
+    check_setting(&jobs[4], "n", "10", "a.ini:3", false);
+    ck_assert_int_eq(jobs[0].core.memory, GPURUN_PINNED);
+    ck_assert_int_eq(jobs[2].core.memory, GPURUN_MANAGED);
+    ck_assert_int_eq(jobs[4].core.memory, GPURUN_AUTO);
+    ck_assert_str_eq(jobs[0].inputs[0].text, "normal");
+    ck_assert_str_eq(jobs[3].inputs[0].text, "constant value=2");
+    ck_assert_int_eq(jobs[3].where.line, 5);
+    ck_assert_str_eq(jobs[3].section, "x");
+    release(&p);
+}
+END_TEST
+
+START_TEST(test_sweep_of_the_command_line)
+{
+    static const char *const names[] = {"a.ini:x/k=1,n=7", "a.ini:x/k=2,n=8", NULL};
+    const struct override overrides[] = {{"n", "7, 8"}, {"zip", "k, n"}, {"k", "1..2+1"}};
+    char *const paths[] = {(char *)"a.ini"};
+    struct planned p;
+
+    write_file("a.ini", "[x]\nplugin = topk\nk = 5\n");
+    p = read_plan(paths, 1, overrides, 3, NULL);
+    check_no_fault(&p);
+    check_names(&p, names);
+    check_setting(&p.plan.jobs[0], "n", "7", "-s", false);
+    release(&p);
+}
+END_TEST
+
+static const struct sweep_only_case {
+    const char *only;
+    const char *names[5];
+} sweep_only_cases[] = {
+    {"a.ini:x", {"a.ini:x/n=1,k=3", "a.ini:x/n=1,k=4", "a.ini:x/n=2,k=3", "a.ini:x/n=2,k=4"}},
+    {"a.ini:x/n=1,k=3", {"a.ini:x/n=1,k=3"}},
+    {"*k=4", {"a.ini:x/n=1,k=4", "a.ini:x/n=2,k=4"}},
+    {"*/n=2,*", {"a.ini:x/n=2,k=3", "a.ini:x/n=2,k=4"}},
+    {"a.ini:[xy]/*k=3", {"a.ini:x/n=1,k=3", "a.ini:x/n=2,k=3"}},
+    {"a.ini:y", {"a.ini:y"}},
+    {"*y", {"a.ini:y"}},
+};
+
+START_TEST(test_only_of_a_sweep)
+{
+    char *const paths[] = {(char *)"a.ini"};
+    struct planned p;
+
+    write_file("a.ini", "[x]\nplugin = topk\nn = 1, 2\nk = 3, 4\n[y]\nplugin = topk\n");
+    p = read_plan(paths, 1, NULL, 0, sweep_only_cases[_i].only);
+    check_no_fault(&p);
+    check_names(&p, sweep_only_cases[_i].names);
+    ck_assert(p.plan.is_partial);
+    release(&p);
+}
+END_TEST
+
+/* A faulty sweep is only spoken of where one of its jobs could be meant. */
+static const struct judged_case {
+    const char *only;
+    bool judged;
+} judged_cases[] = {
+    {NULL, true},           {"*", true},         {"a.ini:x", true},    {"a.ini:x/n=1", true},
+    {"*y", true},           {"a.ini:*", true},   {"a.ini:[xy]", true}, {"a.ini:y", false},
+    {"a.ini:y/n=1", false}, {"b.ini:*", false},  {"a.ini:xx*", false}, {"a.ini:", false},
+    {"a.ini:x/n*", true},   {"a.ini:xx", false},
+};
+
+START_TEST(test_only_of_a_faulty_sweep)
+{
+    char *const paths[] = {(char *)"a.ini"};
+    struct planned p;
+
+    write_file("a.ini", "[x]\nplugin = topk\nn = 1,,2\n[y]\nplugin = topk\n");
+    p = read_plan(paths, 1, NULL, 0, judged_cases[_i].only);
+    ck_assert(p.plan.is_partial);
+    if (judged_cases[_i].judged)
+        check_fault(&p, 0, "a.ini:3: n: an element of the list is empty");
+    for (size_t i = 0; !judged_cases[_i].judged && i < p.faults.count; i++)
+        check_fault(&p, i, "--only: ");
+    release(&p);
+}
+END_TEST
+
+static const struct sweep_fault_case {
+    const char *text;
+    const char *faults[3];
+} sweep_fault_cases[] = {
+    {"n = 1,,2\nk = 3..1+1\n",
+     {"a.ini:3: n: an element of the list is empty: write a, b, c",
+      "a.ini:4: k: '3..1+1' never ends: 3 is above 1"}},
+    {"n = 1, 2\nk = 1, 2, 3\nzip = n, k\n",
+     {"a.ini:5: zip: n has 2 values and k has 3 in [x]: give both as many"}},
+    {"n = 1, 2\nk = 3\nzip = n, k\n",
+     {"a.ini:5: zip: k is no sweep in [x]: give it a list, or leave it out here"}},
+    {"n = 1, 2\nseed = 3, 4\nzip = n, seed\n",
+     {"a.ini:5: zip: seed is no sweep in [x]: give it a list, or leave it out here"}},
+    {"n = 1, 2\nblock = 3, 4\nzip = n, blok\n",
+     {"a.ini:5: zip: [x] sets no 'blok' (did you mean block?)"}},
+    {"n = 1, 2\nzip = n, frobnicate\n", {"a.ini:4: zip: [x] sets no 'frobnicate'"}},
+    {"n = 1, 2\nzip = n\n", {"a.ini:4: zip: names one key: write two or more, n, k"}},
+    {"n = 1, 2\nzip = n, n\n", {"a.ini:4: zip: n is named twice"}},
+    {"n = 1, 2\nk = 1, 2\nzip = n, k, n\n", {"a.ini:5: zip: n is named twice"}},
+    {"n = 1, 2\nzip = n,\n",
+     {"a.ini:4: zip: an element of the list is empty: write two keys or more, n, k"}},
+    {"seed = 1, 2\n",
+     {"a.ini:3: seed: '1, 2' is not a whole number (write 20, 1e8, 100M or 4Ki); "
+      "it is no key to sweep"}},
+    {"verify = full, certify\n", {"a.ini:3: verify: 'full, certify' is not one of auto, full"}},
+    {"repeat = 1..8*2\n",
+     {"a.ini:3: repeat: '1..8*2' is not a whole number (write 20, 1e8, 100M "
+      "or 4Ki); it is no key to sweep"}},
+    {"memory = explicit, host\n", {"a.ini:3: memory: 'host' is not one of explicit"}},
+    {"input = uniform, unifrom\n", {"a.ini:3: input: there is no generator 'unifrom'"}},
+    {"input = uniform,\n", {"a.ini:3: input: an element of the list is empty"}},
+    {"n = 1..100000+1\nk = 1, 2\n",
+     {"a.ini:1: the sweeps of [x] make 200000 jobs: at most 100000"}},
+    {"a = 1..99999+1\nb = 1..99999+1\nc = 1..99999+1\nd = 1..99999+1\ne = 1..99999+1\n",
+     {"a.ini:1: the sweeps of [x] make more than "}},
+    {"n = 1..60000+1\n[y]\nplugin = topk\nn = 1..40001+1\n[z]\nplugin = topk\n",
+     {"a.ini: makes more than 100000 jobs: part it into several files"}},
+    {"n = 1, 2\n[x/n=2]\nplugin = topk\n",
+     {"a.ini:4: a.ini:x/n=2 is also a job of a.ini:1: a job's name must be its own"}},
+    {"n = 1, 2\noutput = o.npy\n",
+     {"a.ini:4: output: o.npy is written by more than one job: give each a section"}},
+    {"n = 1, 2\ninput = uniform low=1\n", {"a.ini:4: input: uniform has no parameter 'low'"}},
+};
+
+START_TEST(test_sweep_fault)
+{
+    char *text = format_text("[x]\nplugin = topk\n%s", sweep_fault_cases[_i].text);
+    struct planned p = read_text(text);
+    size_t expected = 0;
+
+    for (; expected < 3 && sweep_fault_cases[_i].faults[expected] != NULL; expected++)
+        check_fault(&p, expected, sweep_fault_cases[_i].faults[expected]);
+    ck_assert_msg(p.faults.count == expected, "one more: %s",
+                  p.faults.count > expected ? p.faults.texts[expected] : "");
+    release(&p);
+    free(text);
+}
+END_TEST
+
+START_TEST(test_more_than_one_plugin)
+{
+    struct planned p = read_text("[x]\nplugin = topk, sort\n");
+
+    ck_assert_uint_eq(p.faults.count, 1);
+    check_fault(&p, 0, "a.ini:2: plugin: 'topk, sort' is more than one: write a section for each");
+    release(&p);
+}
+END_TEST
+
+/* --- include ---------------------------------------------------------------------------------------------------- */
+
+/* [global] of common.ini holds for a.ini, that of a.ini for both, the nearer one first. */
+START_TEST(test_include_lends_both_ways)
+{
+    static const char *const names[] = {"d/common.ini:c", "a.ini:x", NULL};
+    struct planned p;
+
+    ck_assert_int_eq(mkdir("d", 0700), 0);
+    write_file("d/common.ini", "[global]\nplugin = topk\nk = 5\nseed = 3\n[c]\n");
+    p = read_text("include = d/common.ini\n[global]\nk = 6\nn = 1000\n[x]\nrepeat = 2\n");
+    check_no_fault(&p);
+    check_names(&p, names);
+    check_setting(&p.plan.jobs[0], "k", "5", "d/common.ini:3", true);
+    check_setting(&p.plan.jobs[0], "n", "1000", "a.ini:4", true);
+    check_setting(&p.plan.jobs[1], "k", "6", "a.ini:3", true);
+    check_setting(&p.plan.jobs[1], "plugin", "topk", "d/common.ini:2", true);
+    check_setting(&p.plan.jobs[1], "seed", "3", "d/common.ini:4", true);
+    check_setting(&p.plan.jobs[1], "repeat", "2", "a.ini:6", false);
+    release(&p);
+    unlink("d/common.ini");
+}
+END_TEST
+
+/* A suite: what one file of it says holds for no other. */
+START_TEST(test_included_files_keep_to_themselves)
+{
+    static const char *const names[] = {"b.ini:x", "c.ini:x", NULL};
+    struct planned p;
+
+    write_file("b.ini", "[global]\nplugin = topk\nk = 5\n[x]\n");
+    write_file("c.ini", "[global]\nplugin = sort\n[x]\n");
+    p = read_text("[global]\nrepeat = 4\ninclude = b.ini, c.ini\n");
+    check_no_fault(&p);
+    check_names(&p, names);
+    ck_assert_uint_eq(p.plan.jobs[0].setting_count, 3);
+    ck_assert_uint_eq(p.plan.jobs[1].setting_count, 2);
+    check_setting(&p.plan.jobs[1], "plugin", "sort", "c.ini:2", true);
+    check_setting(&p.plan.jobs[1], "repeat", "4", "a.ini:2", true);
+    release(&p);
+}
+END_TEST
+
+/* Two ways lead to common.ini: it is read once, and lends to both. */
+START_TEST(test_include_of_one_file_by_two)
+{
+    static const char *const names[] = {"common.ini:c", "b.ini:x", "c.ini:x", NULL};
+    struct planned p;
+
+    write_file("common.ini", "[global]\nplugin = topk\nk = 2\n[c]\n");
+    write_file("b.ini", "include = common.ini\n[x]\n");
+    write_file("c.ini", "include = ./common.ini\n[global]\nk = 3\n[x]\n");
+    p = read_text("include = b.ini\ninclude = c.ini\n");
+    check_no_fault(&p);
+    check_names(&p, names);
+    ck_assert_int_eq(p.plan.jobs[0].setting_count, 2);
+    check_setting(&p.plan.jobs[1], "k", "2", "common.ini:3", true);
+    check_setting(&p.plan.jobs[2], "k", "3", "c.ini:3", true);
+    release(&p);
+}
+END_TEST
+
+/* A file may be given and included: its jobs run once. */
+START_TEST(test_given_and_included)
+{
+    static const char *const names[] = {"b.ini:x", "a.ini:x", NULL};
+    char *const paths[] = {(char *)"a.ini", (char *)"./b.ini"};
+    static const char *const given[] = {"./b.ini:x", "a.ini:x", NULL};
+    struct planned p;
+
+    write_file("b.ini", "[x]\nplugin = topk\n");
+    p = read_text("include = b.ini\n[x]\nplugin = topk\n");
+    check_no_fault(&p);
+    check_names(&p, names);
+    release(&p);
+    p = read_plan(paths, 2, NULL, 0, NULL);
+    check_no_fault(&p);
+    check_names(&p, given);
+    release(&p);
+}
+END_TEST
+
+/* Neither b.ini nor c.ini is nearer to [x]; for what [x] says itself it does not matter. */
+START_TEST(test_include_rivals)
+{
+    struct planned p;
+
+    write_file("b.ini", "[global]\nk = 5\nn = 10\nseed = 1\n");
+    write_file("c.ini", "[global]\nk = 6\nn = 20\nseed = 1\n");
+    p = read_text("include = b.ini, c.ini\n[x]\nplugin = topk\nn = 30\n");
+    ck_assert_uint_eq(p.faults.count, 1);
+    check_fault(&p, 0, "a.ini:2: k: b.ini:2 and c.ini:2 both set it for [x]: set it here");
+    release(&p);
+    write_file("d.ini", "include = a.ini\n[global]\nplugin = topk\n[y]\n");
+    p = read_plan((char *const[]){(char *)"d.ini"}, 1, NULL, 0, "*:y");
+    check_fault(&p, 0, "d.ini:4: k: b.ini:2 and c.ini:2 both set it for [y]: set it here");
+    check_fault(&p, 1, "d.ini:4: n: b.ini:3 and c.ini:3 both set it for [y]: set it here");
+    ck_assert_uint_eq(p.faults.count, 2);
+    release(&p);
+}
+END_TEST
+
+static const struct include_fault_case {
+    const char *text;
+    const char *faults[3];
+} include_fault_cases[] = {
+    {"include = missing.ini\n", {"a.ini:1: include: missing.ini: No such file or directory"}},
+    {"[global]\ninclude = ${UNSET:-d}/no.ini\n", {"a.ini:2: include: d/no.ini: No such file"}},
+    {"include = d\n", {"a.ini:1: include: d is a folder: name a job file"}},
+    {"include = /dev/null\n", {"a.ini:1: include: /dev/null is not a regular file"}},
+    {"include = -\n", {"a.ini:1: include: ./-: No such file or directory"}},
+    {"include = a.ini\n", {"a.ini:1: include: a.ini includes this file, or is it"}},
+    {"include = ./a.ini\n", {"a.ini:1: include: ./a.ini includes this file, or is it"}},
+    {"include = round.ini\n", {"round.ini:1: include: a.ini includes this file, or is it"}},
+    {"include = good.ini\ninclude = good.ini\n", {"a.ini:2: include: good.ini is included twice"}},
+    {"include = good.ini,\n", {"a.ini:1: include: an element of the list is empty"}},
+    {"include = empty.ini\n", {"a.ini: holds no job"}},
+    {"include = bad.ini\n[x]\nplugin = topk\n", {"bad.ini:1: '[' without ']': write [name]"}},
+    {"include = good.ini\n", {NULL}},
+};
+
+START_TEST(test_include_fault)
+{
+    const struct include_fault_case *c = &include_fault_cases[_i];
+    struct planned p;
+    size_t expected = 0;
+
+    ck_assert_int_eq(mkdir("d", 0700), 0);
+    write_file("good.ini", "[x]\nplugin = topk\n");
+    write_file("empty.ini", "[global]\nplugin = topk\n");
+    write_file("round.ini", "include = a.ini\n");
+    write_file("bad.ini", "[x\nplugin = topk\n");
+    p = read_text(c->text);
+    for (; expected < 3 && c->faults[expected] != NULL; expected++)
+        check_fault(&p, expected, c->faults[expected]);
+    ck_assert_msg(p.faults.count == expected, "one more: %s",
+                  p.faults.count > expected ? p.faults.texts[expected] : "");
+    release(&p);
+}
+END_TEST
+
+START_TEST(test_include_depth)
+{
+    struct planned p;
+    char name[32], text[64];
+
+    for (int i = 0; i < 18; i++) { /* 0 includes 1, ... 16 includes 17 */
+        snprintf(name, sizeof name, "%d.ini", i);
+        snprintf(text, sizeof text, i < 17 ? "include = %d.ini\n" : "[x]\nplugin = topk\n", i + 1);
+        write_file(name, text);
+    }
+    p = read_plan((char *const[]){(char *)"1.ini"}, 1, NULL, 0, NULL);
+    check_no_fault(&p);
+    ck_assert_str_eq(p.plan.jobs[0].name, "17.ini:x");
+    release(&p);
+    p = read_plan((char *const[]){(char *)"0.ini"}, 1, NULL, 0, NULL);
+    check_fault(&p, 0, "16.ini:1: include: 17.ini would be more than 16 files deep");
+    ck_assert_uint_eq(p.faults.count, 1);
+    release(&p);
+}
+END_TEST
+
+START_TEST(test_include_from_the_command_line)
+{
+    const struct override overrides[] = {{"include", "b.ini"}};
+    char *const paths[] = {(char *)"a.ini"};
+    struct planned p;
+
+    write_file("a.ini", "[x]\nplugin = topk\n");
+    p = read_plan(paths, 1, overrides, 1, NULL);
+    check_fault(&p, 0, "-s: include: belongs in a job file: name the file itself here");
+    ck_assert_uint_eq(p.faults.count, 1);
+    release(&p);
+}
+END_TEST
+
 /* --- inputs and outputs -------------------------------------------------------------------------------------- */
 
 static void check_binding(const struct binding *b, const char *key, const char *tensor,
@@ -388,8 +791,9 @@ END_TEST
 
 START_TEST(test_core_knows)
 {
-    static const char *const known[] = {"plugin", "memory",  "show",       "timeout", "input",
-                                        "output", "input.a", "output.b.c", "input."};
+    static const char *const known[] = {"plugin", "memory", "show",    "timeout",
+                                        "input",  "output", "input.a", "output.b.c",
+                                        "input.", "zip",    "include"};
     static const char *const unknown[] = {"k",      "",        "inputs", "outputx",
                                           "Plugin", "plugin.", "inpu"};
     const char *const *names = core_key_names();
@@ -401,7 +805,7 @@ START_TEST(test_core_knows)
         ck_assert_msg(!core_knows(unknown[i]), "%s", unknown[i]);
     for (; names[count] != NULL; count++)
         ck_assert_msg(core_knows(names[count]), "%s", names[count]);
-    ck_assert_uint_eq(count, core_options_table.count + 2);
+    ck_assert_uint_eq(count, core_options_table.count + 4);
 }
 END_TEST
 
@@ -549,8 +953,11 @@ static Suite *job_suite(void)
 {
     Suite *suite = suite_create("job");
     TCase *files = tcase_create("files"), *parsers = tcase_create("parsers");
+    TCase *sweeps = tcase_create("sweeps"), *includes = tcase_create("includes");
 
     tcase_add_checked_fixture(files, enter_folder, leave_folder);
+    tcase_add_checked_fixture(sweeps, enter_folder, leave_folder);
+    tcase_add_checked_fixture(includes, enter_folder, leave_folder);
     tcase_add_test(files, test_a_section_goes_before_global);
     tcase_add_test(files, test_the_command_line_goes_before_all);
     tcase_add_test(files, test_global_is_its_files_own);
@@ -560,6 +967,22 @@ static Suite *job_suite(void)
     tcase_add_test(files, test_faults_of_the_command_line);
     tcase_add_loop_test(files, test_only, 0, COUNT(only_cases));
     tcase_add_test(files, test_only_of_nothing);
+    tcase_add_loop_test(sweeps, test_sweep, 0, COUNT(sweep_cases));
+    tcase_add_test(sweeps, test_values_of_a_sweep);
+    tcase_add_test(sweeps, test_sweep_of_the_command_line);
+    tcase_add_loop_test(sweeps, test_only_of_a_sweep, 0, COUNT(sweep_only_cases));
+    tcase_add_loop_test(sweeps, test_only_of_a_faulty_sweep, 0, COUNT(judged_cases));
+    tcase_add_loop_test(sweeps, test_sweep_fault, 0, COUNT(sweep_fault_cases));
+    tcase_add_test(sweeps, test_more_than_one_plugin);
+    tcase_set_timeout(sweeps, 60); /* 100,000 jobs under a sanitizer */
+    tcase_add_test(includes, test_include_lends_both_ways);
+    tcase_add_test(includes, test_included_files_keep_to_themselves);
+    tcase_add_test(includes, test_include_of_one_file_by_two);
+    tcase_add_test(includes, test_given_and_included);
+    tcase_add_test(includes, test_include_rivals);
+    tcase_add_loop_test(includes, test_include_fault, 0, COUNT(include_fault_cases));
+    tcase_add_test(includes, test_include_depth);
+    tcase_add_test(includes, test_include_from_the_command_line);
     tcase_add_test(files, test_bindings);
     tcase_add_loop_test(files, test_clash, 0, COUNT(clash_cases));
     tcase_add_test(files, test_clash_of_a_shared_output);
@@ -567,6 +990,8 @@ static Suite *job_suite(void)
     tcase_add_loop_test(parsers, test_show, 0, COUNT(show_cases));
     tcase_add_loop_test(parsers, test_list, 0, COUNT(list_cases));
     suite_add_tcase(suite, files);
+    suite_add_tcase(suite, sweeps);
+    suite_add_tcase(suite, includes);
     suite_add_tcase(suite, parsers);
     return suite;
 }

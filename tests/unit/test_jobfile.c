@@ -104,6 +104,9 @@ static const struct value_case {
     {"[a]\n   k = indented\n", "indented"},
     {"[a]\n   ; indented comment\n\t# another\nk = v\n", "v"},
     {"   [a]   \nk = v\n", "v"},
+    {"[a]\nk = <${SET}>\n", "<1 ; 2>"}, /* what a variable holds is no comment */
+    {"[a]\nk = ${UNSET:- v } \n", "v"},
+    {"[a]\nk = $${SET} $x\n", "${SET} $x"},
 };
 
 START_TEST(test_values)
@@ -174,6 +177,32 @@ START_TEST(test_nothing_is_no_fault_here)
 }
 END_TEST
 
+START_TEST(test_includes)
+{
+    struct parsed p = parse_good("include = a.ini\n"
+                                 "include = ${UNSET:-b}.ini, c.ini\n"
+                                 "[global]\n"
+                                 "k = 1\n"
+                                 "include = d.ini\n"
+                                 "[job]\n"
+                                 "[global]\n"
+                                 "include = e.ini\n");
+    static const struct entry wanted[] = {{(char *)"include", (char *)"a.ini", 1},
+                                          {(char *)"include", (char *)"b.ini, c.ini", 2},
+                                          {(char *)"include", (char *)"d.ini", 5},
+                                          {(char *)"include", (char *)"e.ini", 8}};
+
+    ck_assert_uint_eq(p.file.include_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_str_eq(p.file.includes[i].value, wanted[i].value);
+        ck_assert_int_eq(p.file.includes[i].line, wanted[i].line);
+    }
+    ck_assert_uint_eq(p.file.sections[0].count, 1);
+    ck_assert_uint_eq(p.file.sections[2].count, 0);
+    release(&p);
+}
+END_TEST
+
 /* --- faults ---------------------------------------------------------------------------------------- */
 
 #define TEXT(literal) literal, sizeof(literal) - 1
@@ -207,6 +236,13 @@ static const struct fault_case {
     {TEXT("[a]\nk = ; none\n"), {"x.ini:2: k: has no value"}},
     {TEXT("[a]\nk = # none\n"), {"x.ini:2: k: has no value"}},
     {TEXT("[a]\nk =;none\n"), {"x.ini:2: k: has no value"}},
+    {TEXT("[a]\nk = ${UNSET}\n"), {"x.ini:2: k: ${UNSET} is not set: export UNSET"}},
+    {TEXT("[a]\nk = ${UNSET\n"), {"x.ini:2: k: '${UNSET' has no '}'"}},
+    {TEXT("[a]\nk = ${UNSET:-}\n"), {"x.ini:2: k: ${UNSET:-} is empty: write a value"}},
+    {TEXT("[a]\nk = ${UNSET:- ; x}\n"), {"x.ini:2: k: a comment after a value"}},
+    {TEXT("[a]\ninclude = b.ini\n"), {"x.ini:2: include: belongs in [global]"}},
+    {TEXT("include =\n[a]\n"), {"x.ini:1: include: has no value"}},
+    {TEXT("include = ${UNSET}\n[a]\n"), {"x.ini:1: include: ${UNSET} is not set"}},
     {TEXT("[a]\nk = 1\nl = 2\nk = 3\n"), {"x.ini:4: k: repeated: first set in line 2"}},
     {TEXT("[a]\nk = 1\n  k = 3\n"), {"x.ini:3: k: repeated: first set in line 2"}},
     {TEXT("[a]\nk = 1\n  more of it\n"), {"x.ini:3: 'more of it' is not a key"}},
@@ -386,6 +422,8 @@ static char *make_word(uint64_t *random, size_t most, bool plain)
             plain || i == 0 || i + 1 == length || below(random, 4) ? c : inner[below(random, 15)];
         if ((word[i] == ';' || word[i] == '#') && word[i - 1] == ' ')
             word[i] = 'x';
+        if (word[i] == '$' && word[i - 1] == '$') /* would be one */
+            word[i] = 'x';
     }
     return word;
 }
@@ -546,6 +584,7 @@ static Suite *jobfile_suite(void)
     tcase_add_loop_test(right, test_long_names_and_values_are_whole, 0, COUNT(lengths));
     tcase_add_test(right, test_long_keys_are_whole);
     tcase_add_test(right, test_nothing_is_no_fault_here);
+    tcase_add_test(right, test_includes);
     tcase_add_loop_test(wrong, test_fault, 0, COUNT(fault_cases));
     tcase_add_test(wrong, test_goes_on_after_a_fault);
     tcase_add_test(wrong, test_too_long);
@@ -566,6 +605,8 @@ int main(void)
     SRunner *runner = srunner_create(jobfile_suite());
     int failed;
 
+    setenv("SET", "1 ; 2", 1);
+    unsetenv("UNSET");
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
