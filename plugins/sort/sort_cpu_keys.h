@@ -21,6 +21,11 @@ enum {
     KEYS_SPARE_BITS = 5,         /* so many bits more than log2(n) leave few keys open */
     KEYS_BUCKET_BYTES = 1 << 17, /* that passes in the cache like best */
     KEYS_CACHE_BYTES = 1 << 20,  /* that they can do with */
+    KEYS_FEW = 48,               /* values that are worth counting, */
+    KEYS_FEW_SLOT_BITS = 10,     /* and room for them, so that a factor that keeps them apart */
+    KEYS_FEW_SLOTS = 1 << KEYS_FEW_SLOT_BITS,
+    KEYS_FEW_TRIES = 200,    /* is found soon, */
+    KEYS_FEW_SAMPLES = 1024, /* if so many elements have no others */
 };
 
 /* A line of the cache. */

@@ -590,10 +590,15 @@ static void NAME(sort_many)(const struct keys_job *job, struct keys_range range)
     }
 }
 
+#include "sort_cpu_keys_few.h"
+
 void NAME(sort_cpu_keys)(const struct keys_job *job)
 {
-    const struct keys_range range = NAME(survey_shared)(job, job->in, 0, job->elems, job->map);
+    struct keys_range range;
 
+    if (NAME(sort_few)(job))
+        return;
+    range = NAME(survey_shared)(job, job->in, 0, job->elems, job->map);
     if (job->elems == 0 || range.least == range.largest) {
         memcpy(job->to, job->in, (size_t)job->elems * sizeof(BITS));
         return;

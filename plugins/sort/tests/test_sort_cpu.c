@@ -346,6 +346,39 @@ START_TEST(keys_that_a_sample_cannot_tell_apart)
 }
 END_TEST
 
+/* As many values as are counted, and one more; one that no sample sees; and a zero and a NaN that keys do not tell. */
+START_TEST(keys_of_few_values)
+{
+    static const float strange[] = {1.0f, -0.0f, NAN, INFINITY};
+    static const int64_t sizes[] = {2047, 2048, 300007};
+    float *reals = malloc(300007 * sizeof(*reals));
+    int64_t *wholes = malloc(300007 * sizeof(*wholes));
+    uint64_t seed = 3;
+
+    for (size_t k = 0; k < 4 * GPURUN_COUNT(sizes); k++) {
+        const int64_t n = sizes[k / 4], count = k % 4 == 0 ? KEYS_FEW : KEYS_FEW + 1 - 20 * (k % 3);
+
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t value = (int64_t)(draw(&seed) % (uint64_t)count) - 9;
+
+            wholes[i] = value * INT64_C(0x100000001);
+            reals[i] = (float)value / 4;
+        }
+        for (int threads = 1; threads <= 3; threads++)
+            for (int descending = 0; descending < 2; descending++) {
+                expect("few", (struct order){GPURUN_INT64, descending, wholes}, n, 0, threads);
+                expect("few", (struct order){GPURUN_FLOAT, descending, reals}, n, 0, threads);
+            }
+        reals[n / 3] = strange[k % 4];
+        wholes[n - 1] = INT64_MIN;
+        expect("one more", (struct order){GPURUN_INT64, k % 2 == 0, wholes}, n, 0, 2);
+        expect("one strange", (struct order){GPURUN_FLOAT, k % 2 == 0, reals}, n, 0, 2);
+    }
+    free(reals);
+    free(wholes);
+}
+END_TEST
+
 START_TEST(pairs_at_the_edge_of_the_cache)
 {
     static const int64_t sizes[] = {CPU_CACHED - 1, CPU_CACHED, CPU_CACHED + 1};
@@ -382,6 +415,7 @@ static Suite *sort_cpu_suite(void)
     tcase_add_loop_test(run, small_arrays, first, last);
     tcase_add_loop_test(run, keys_at_the_edge_of_the_cache, first, last);
     tcase_add_test(run, keys_that_a_sample_cannot_tell_apart);
+    tcase_add_test(run, keys_of_few_values);
     tcase_add_loop_test(run, pairs_at_the_edge_of_the_cache, first, last);
     tcase_add_test(run, the_baseline_says_when_memory_is_short);
     suite_add_tcase(suite, run);
