@@ -4,11 +4,13 @@
  */
 #include "batch/batch.h"
 #include "gpurun/version.h"
+#include "job/memory.h"
 #include "job/value.h"
 #include "plan/registry.h"
 #include "report/describe.h"
 #include "report/table.h"
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +39,13 @@ static const char help[] =
     "\n"
     "  -s KEY=VALUE      override a key in every job\n"
     "  --only GLOB       only jobs whose full name, file:section, matches\n"
-    "  --records FILE    append one JSON record per case\n"
+    "  --timeout TIME    stop every job after so long (10s, 5m); the same as -s timeout=TIME\n"
+    "  --records FILE    append one JSON record per case, as it ends\n"
+    "  --resume          leave out what has a record in FILE, unless it was interrupted\n"
+    "  --resume-from F   the same for the records in F, which is only read; may be repeated\n"
+    "  --retry-failed    resume, but run again what did not pass\n"
+    "  --fail-fast       stop at the first case that does not pass\n"
+    "  --dry-run         validate, then list what would run and what is resumed\n"
     "  --json            print one JSON document instead of tables\n"
     "  --strict          unsupported cases count as failures\n"
     "  --help, --version\n"
@@ -305,37 +313,117 @@ static bool add_override(struct arguments *a, char *text)
     return true;
 }
 
+enum {
+    ONLY = 256,
+    JSON,
+    RECORDS,
+    RESUME,
+    RESUME_FROM,
+    RETRY_FAILED,
+    FAIL_FAST,
+    TIMEOUT,
+    DRY_RUN,
+    STRICT,
+    HELP,
+    VERSION
+};
+
+static bool set_timeout(struct arguments *a, const char *text)
+{
+    double seconds;
+    struct why why;
+
+    if (value_parse_duration(text, &seconds, &why) != GPURUN_OK) {
+        usage("--timeout: ", why.text);
+        return false;
+    }
+    a->overrides[a->override_count++] = (struct override){"timeout", text};
+    return true;
+}
+
+/* Options that say what a batch does; false for any other. */
+static bool set_batch_option(struct batch_options *o, int option)
+{
+    switch (option) {
+    case JSON:
+        o->format = OUTPUT_JSON;
+        return true;
+    case RECORDS:
+        o->records = optarg;
+        return true;
+    case RETRY_FAILED:
+        o->retry_failed = true;
+        o->resume = true;
+        return true;
+    case RESUME:
+        o->resume = true;
+        return true;
+    case RESUME_FROM:
+        o->resume_from[o->resume_from_count++] = optarg;
+        return true;
+    case FAIL_FAST:
+        o->fail_fast = true;
+        return true;
+    case DRY_RUN:
+        o->dry_run = true;
+        return true;
+    case STRICT:
+        o->strict = true;
+        return true;
+    }
+    return false;
+}
+
 /* -1: go on; otherwise the exit code. */
+static int set_option(struct arguments *a, int option)
+{
+    if (set_batch_option(&a->batch, option))
+        return -1;
+    switch (option) {
+    case 's':
+        return add_override(a, optarg) ? -1 : usage("-s wants KEY=VALUE, not ", optarg);
+    case ONLY:
+        a->only = optarg;
+        return -1;
+    case TIMEOUT:
+        return set_timeout(a, optarg) ? -1 : EXIT_USAGE;
+    case HELP:
+    case 'h':
+        fputs(help, stdout);
+        return EXIT_PASSED;
+    case VERSION:
+        printf("gpurun %s\n", GPURUN_VERSION);
+        return EXIT_PASSED;
+    }
+    return usage("the command line is wrong", "");
+}
+
 static int parse_arguments(int argc, char **argv, struct arguments *a)
 {
-    enum { ONLY = 256, JSON, RECORDS, STRICT, HELP, VERSION };
     static const struct option options[] = {{"only", required_argument, NULL, ONLY},
                                             {"json", no_argument, NULL, JSON},
                                             {"records", required_argument, NULL, RECORDS},
+                                            {"resume", no_argument, NULL, RESUME},
+                                            {"resume-from", required_argument, NULL, RESUME_FROM},
+                                            {"retry-failed", no_argument, NULL, RETRY_FAILED},
+                                            {"fail-fast", no_argument, NULL, FAIL_FAST},
+                                            {"timeout", required_argument, NULL, TIMEOUT},
+                                            {"dry-run", no_argument, NULL, DRY_RUN},
                                             {"strict", no_argument, NULL, STRICT},
                                             {"help", no_argument, NULL, HELP},
                                             {"version", no_argument, NULL, VERSION},
                                             {0}};
-    int option;
+    int option, code;
 
-    while ((option = getopt_long(argc, argv, "s:h", options, NULL)) != -1) {
-        if (option == 's' && !add_override(a, optarg))
-            return usage("-s wants KEY=VALUE, not ", optarg);
-        if (option == '?')
-            return usage("the command line is wrong", "");
-        if (option == 'h' || option == HELP) {
-            fputs(help, stdout);
-            return EXIT_PASSED;
-        }
-        if (option == VERSION) {
-            printf("gpurun %s\n", GPURUN_VERSION);
-            return EXIT_PASSED;
-        }
-        a->only = option == ONLY ? optarg : a->only;
-        a->batch.records = option == RECORDS ? optarg : a->batch.records;
-        a->batch.json = a->batch.json || option == JSON;
-        a->batch.strict = a->batch.strict || option == STRICT;
-    }
+    while ((option = getopt_long(argc, argv, "s:h", options, NULL)) != -1)
+        if ((code = set_option(a, option)) >= 0)
+            return code;
+    if (a->batch.resume && a->batch.records == NULL && a->batch.resume_from_count == 0)
+        return usage("--resume and --retry-failed want the earlier records: --records FILE, or "
+                     "--resume-from FILE",
+                     "");
+    if (a->batch.dry_run && a->batch.format != OUTPUT_TABLE)
+        return usage("--dry-run prints a list of its own: leave --json out", "");
     a->words = argv + optind;
     a->count = argc - optind;
     return -1;
@@ -365,12 +453,16 @@ static int dispatch(const struct arguments *a)
 
 int main(int argc, char **argv)
 {
-    struct arguments a = {.overrides = calloc((size_t)argc + 1, sizeof *a.overrides)};
-    int code = EXIT_FAILED;
+    struct arguments a = {.overrides = allocate((size_t)argc + 1, sizeof *a.overrides)};
+    int code;
 
-    if (a.overrides != NULL && (code = parse_arguments(argc, argv, &a)) < 0)
+    signal(SIGPIPE, SIG_DFL); /* `| head` ends it, whoever started it */
+    a.batch.resume_from = allocate((size_t)argc + 1, sizeof *a.batch.resume_from);
+    code = parse_arguments(argc, argv, &a);
+    if (code < 0)
         code = dispatch(&a);
     free(a.overrides);
+    free(a.batch.resume_from);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "gpurun: standard output: write failed\n");
         code = code == EXIT_PASSED ? EXIT_FAILED : code;

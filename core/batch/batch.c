@@ -1,37 +1,19 @@
 #include "batch/batch.h"
 
+#include "batch/history.h"
+#include "batch/interrupt.h"
+#include "batch/ledger.h"
 #include "batch/worker.h"
 #include "job/memory.h"
 #include "report/table.h"
+#include "run/identity.h"
 #include "run/record.h"
 #include "run/runner.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static volatile int interrupted;
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    interrupted = 1;
-}
-
-/* --- talking to a worker --- */
-
-/* Starts the worker if there is none, sends the command. */
-static bool command_worker(struct worker *w, const struct plan *plan, json_t *command)
-{
-    if (w->pid == 0 && !worker_start(w, plan)) {
-        json_decref(command);
-        return false;
-    }
-    return channel_send(w->fd, command);
-}
 
 json_t *batch_ask(json_t *command)
 {
@@ -39,7 +21,7 @@ json_t *batch_ask(json_t *command)
     json_t *answer = NULL;
     char death[200];
 
-    if (!command_worker(&w, NULL, command)) {
+    if (!worker_command(&w, NULL, command)) {
         fprintf(stderr, "gpurun: cannot start a process: %s\n", strerror(errno));
         return NULL;
     }
@@ -52,197 +34,45 @@ json_t *batch_ask(json_t *command)
     return NULL;
 }
 
-/* --- validation --- */
-
-static void take_check(struct checked *c, const json_t *end, struct faults *faults)
-{
-    size_t i;
-    json_t *fault;
-    const char *load_error = json_string_value(json_object_get(end, "load_error"));
-
-    json_array_foreach(json_object_get(end, "faults"), i, fault)
-        faults_add_text(faults, json_string_value(fault));
-    c->description = json_incref(json_object_get(end, "result"));
-    c->no_load = load_error != NULL;
-    c->trouble = load_error ? copy_text(load_error) : NULL;
-}
-
-static void check_one(struct worker *w, const struct plan *plan, size_t i, bool options,
-                      struct checked *c, struct faults *faults)
-{
-    json_t *end = NULL;
-    char death[200];
-    enum channel_event event = CHANNEL_ENDED;
-
-    if (command_worker(
-            w, plan,
-            json_pack("{sssIsb}", "do", "check", "job", (json_int_t)i, "options", options)))
-        event = channel_receive(w->fd, now_s() + plan->jobs[i].core.timeout, &interrupted, &end);
-    if (event == CHANNEL_MESSAGE) {
-        take_check(c, end, faults);
-        json_decref(end);
-    } else if (event == CHANNEL_ENDED && w->pid > 0) {
-        worker_bury(w, death, sizeof death);
-        c->trouble = format_text("while it was checked: %s", death);
-    } else {
-        worker_stop(w, false);
-        c->trouble = copy_text("while it was checked: it took longer than its timeout");
-    }
-}
-
-/* A key of [global] or of -s, and why it is a fault unless another job knows it. */
-struct shared_key {
-    const char *key, *text;
-    struct origin where;
-    bool is_known;
-};
-
-struct shared_keys {
-    struct shared_key *list;
-    size_t count;
-};
-
-/* A job that could not be described may know every key. */
-static void note_shared_key(struct shared_keys *keys, const struct setting *s,
-                            const struct checked *c)
-{
-    const json_t *foreign = json_object_get(c->description, "foreign");
-    const char *text = json_string_value(json_object_get(foreign, s->key));
-    size_t i = keys->count;
-
-    while (i > 0 && (keys->list[i - 1].where.line != s->where.line ||
-                     keys->list[i - 1].where.file != s->where.file ||
-                     strcmp(keys->list[i - 1].key, s->key) != 0))
-        i--;
-    if (i == 0) {
-        keys->list = grow(keys->list, keys->count, sizeof *keys->list);
-        keys->list[keys->count++] = (struct shared_key){.key = s->key, .where = s->where};
-        i = keys->count;
-    }
-    keys->list[i - 1].text = text;
-    keys->list[i - 1].is_known = keys->list[i - 1].is_known || foreign == NULL || text == NULL;
-}
-
-/* What --only left out may be whom a key of [global] is for; -s is for those that are left. */
-static void check_shared_keys(const struct plan *plan, const struct checked *checked,
-                              struct faults *faults)
-{
-    struct shared_keys keys = {NULL, 0};
-
-    for (size_t i = 0; i < plan->count; i++)
-        for (size_t k = 0; k < plan->jobs[i].setting_count; k++) {
-            const struct setting *s = &plan->jobs[i].settings[k];
-
-            if (s->shared && !(plan->is_partial && s->where.line > 0))
-                note_shared_key(&keys, s, &checked[i]);
-        }
-    for (size_t i = 0; i < keys.count; i++)
-        if (!keys.list[i].is_known)
-            faults_add(faults, keys.list[i].where, keys.list[i].key, "%s", keys.list[i].text);
-    free(keys.list);
-}
-
-struct checked *batch_check(const struct plan *plan, bool options, struct faults *faults)
-{
-    struct checked *checked = allocate(plan->count, sizeof *checked);
-    struct worker w = {0};
-
-    for (size_t i = 0; i < plan->count && !interrupted; i++)
-        if (plan->jobs[i].core.plugin[0] != '\0')
-            check_one(&w, plan, i, options, &checked[i], faults);
-    worker_stop(&w, true);
-    check_shared_keys(plan, checked, faults);
-    return checked;
-}
-
-void batch_free_checked(struct checked *checked, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        json_decref(checked[i].description);
-        free(checked[i].trouble);
-    }
-    free(checked);
-}
-
-/* --- running --- */
-
 struct batch {
     const struct plan *plan;
     const struct checked *checked;
     const struct batch_options *options;
     struct worker worker;
-    int records_fd; /* -1: none */
-    bool records_failed;
-    json_t *records; /* all, for --json */
+    struct ledger ledger;
+    struct history history; /* empty unless resumed */
     bool any_no_load, any_no_device;
-    bool any_bad_end; /* a worker died after its job's last record */
-    size_t passed, unsupported, failed;
+    bool any_bad_end;   /* a worker died after its job's last record */
+    bool has_stopped;   /* --fail-fast */
+    size_t not_run;     /* jobs after that */
+    size_t would_run;   /* --dry-run: cases */
+    const char *hashed; /* the plugin whose file's hash is `hash` */
+    char hash[HASH_TEXT];
 };
 
 /* One job while it runs; its cases by name. */
 struct attempt {
     size_t index;
-    json_t *heading;  /* the "job" message; NULL before it */
-    json_t *expected; /* case names: from validation, then from the worker */
-    json_t *done;     /* names with a record */
-    json_t *rows;     /* their records, for the table */
-    json_t *current;  /* the case in hand: a name, or null */
+    json_t *heading;    /* the "job" message; NULL before it */
+    json_t *expected;   /* case names: from validation, then from the worker */
+    json_t *identities; /* of the cases, from the worker; NULL before it has them */
+    json_t *done;       /* names with a record */
+    json_t *rows;       /* their records, for the table */
+    json_t *tries;      /* by name, how often a case was tried in vain and is tried again */
+    json_t *current;    /* the case in hand: a name, or null */
+    bool again;         /* a case is to be tried again */
     char phase[64];
 };
 
-/* One line, whole or not at all: what a full disk cut off is taken back. */
-static bool write_line(int fd, const char *text, size_t size)
+static const struct job *job_of(const struct batch *b, const struct attempt *a)
 {
-    const off_t before = lseek(fd, 0, SEEK_END);
-    const ssize_t written = write(fd, text, size);
-
-    if (written == (ssize_t)size)
-        return fdatasync(fd) == 0 || errno == EINVAL; /* a pipe has nothing to sync */
-    if (written >= 0) {
-        if (before >= 0 && ftruncate(fd, before) != 0)
-            return false;
-        errno = ENOSPC;
-    }
-    return false;
+    return &b->plan->jobs[a->index];
 }
 
-static void append_record(struct batch *b, const json_t *record)
+static void set(json_t **slot, json_t *value)
 {
-    char *text;
-    size_t size;
-
-    if (b->records_fd < 0 || b->records_failed)
-        return;
-    text = json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    size = strlen(text);
-    text[size] = '\n'; /* over the terminator */
-    b->records_failed = !write_line(b->records_fd, text, size + 1);
-    if (b->records_failed)
-        fprintf(stderr, "gpurun: --records %s: %s: records from here on are lost\n",
-                b->options->records, strerror(errno));
-    free(text);
-}
-
-static void count_record(struct batch *b, const json_t *record)
-{
-    const char *status = json_text_at(record, "status");
-
-    if (strcmp(status, "passed") == 0)
-        b->passed++;
-    else if (strcmp(status, "unsupported") == 0)
-        b->unsupported++;
-    else
-        b->failed++;
-}
-
-/* A case has ended: counted, kept, appended. Takes over `record`. */
-static void take_record(struct batch *b, struct attempt *a, json_t *record)
-{
-    json_array_append(a->done, json_object_get(record, "variant"));
-    json_array_append(a->rows, record);
-    count_record(b, record);
-    append_record(b, record);
-    json_array_append_new(b->records, record);
+    json_decref(*slot);
+    *slot = json_incref(value);
 }
 
 static bool holds(const json_t *names, const char *name)
@@ -254,6 +84,87 @@ static bool holds(const json_t *names, const char *name)
     return false;
 }
 
+static bool has_rest(const struct attempt *a)
+{
+    size_t i;
+    json_t *name;
+
+    json_array_foreach(a->expected, i,
+                       name) if (!holds(a->done, json_string_value(name))) return true;
+    return false;
+}
+
+/* --- identities --- */
+
+/* The hash of a plugin's file, "" where there is none; the last one is kept, for the next job is mostly of the
+ * same plugin. It belongs to the batch. */
+static const char *plugin_build(struct batch *b, const char *plugin)
+{
+    struct why why;
+    char *path;
+
+    if (b->hashed != NULL && strcmp(b->hashed, plugin) == 0)
+        return b->hash;
+    b->hashed = plugin;
+    b->hash[0] = '\0';
+    if ((path = registry_find(plugin, &why)) != NULL)
+        registry_build(path, b->hash, sizeof b->hash);
+    free(path);
+    return b->hash;
+}
+
+/* case_id and key of a case that no worker has told: from the text and the plugin's file. */
+static void text_identity(struct batch *b, const struct attempt *a, const char *name, char *case_id,
+                          char *key)
+{
+    const char *known = json_text_at(b->checked[a->index].description, "question");
+    char question[HASH_TEXT];
+
+    if (known[0] != '\0')
+        snprintf(question, sizeof question, "%s", known);
+    else
+        identity_of_text(job_of(b, a), question);
+    identity_case(question, name, case_id);
+    identity_key_of_text(case_id, plugin_build(b, job_of(b, a)->core.plugin), key);
+}
+
+/* What the worker did not know, or did not live to say. */
+static void complete_record(struct batch *b, const struct attempt *a, json_t *record)
+{
+    const char *name = json_text_at(record, "variant");
+    const json_t *known = json_object_get(a->identities, name);
+    const json_int_t tries = json_integer_value(json_object_get(a->tries, name)) +
+                             json_integer_value(json_object_get(a->tries, ""));
+    char case_id[HASH_TEXT], key[HASH_TEXT];
+
+    json_object_set_new(record, "attempts", json_integer(tries + 1));
+    if (json_object_get(record, "cases") == NULL)
+        json_object_set(record, "cases", a->expected);
+    if (json_text_at(record, "key")[0] != '\0')
+        return;
+    if (known != NULL) {
+        json_object_set(record, "case_id", json_object_get(known, "case_id"));
+        json_object_set(record, "key", json_object_get(known, "key"));
+        return;
+    }
+    text_identity(b, a, name, case_id, key);
+    json_object_set_new(record, "case_id", json_string(case_id));
+    json_object_set_new(record, "key", json_string(key));
+}
+
+/* --- cases that end --- */
+
+/* Takes over `record`. */
+static void take_record(struct batch *b, struct attempt *a, json_t *record)
+{
+    complete_record(b, a, record);
+    json_array_append(a->done, json_object_get(record, "variant"));
+    ledger_enter(&b->ledger, record);
+    json_array_append_new(a->rows, record);
+    if (b->options->fail_fast && ledger_has_failure(&b->ledger))
+        b->has_stopped = true;
+}
+
 /* Every expected case without a record ends with this one. */
 static void end_rest(struct batch *b, struct attempt *a, enum case_status status,
                      const char *reason)
@@ -262,8 +173,33 @@ static void end_rest(struct batch *b, struct attempt *a, enum case_status status
     json_t *name;
 
     json_array_foreach(a->expected, i, name) if (!holds(a->done, json_string_value(name)))
-        take_record(b, a,
-                    record_lost(&b->plan->jobs[a->index], json_string_value(name), status, reason));
+        take_record(b, a, record_lost(job_of(b, a), json_string_value(name), status, reason));
+}
+
+/* True when what failed is to be tried again, and counts that; `name` "" is the job as a whole. */
+static bool try_again(const struct batch *b, struct attempt *a, const char *name,
+                      const char *status, const char *reason)
+{
+    const json_int_t tries = json_integer_value(json_object_get(a->tries, name));
+    const long long retries = job_of(b, a)->core.retries;
+
+    if (tries >= retries || interrupted)
+        return false;
+    json_object_set_new(a->tries, name, json_integer(tries + 1));
+    a->again = true;
+    fprintf(stderr, "gpurun: %s%s%s: %s: %s: tried again, %lld of %lld\n", job_of(b, a)->name,
+            name[0] ? " " : "", name, status, reason, (long long)tries + 1, retries);
+    return true;
+}
+
+static void take_worker_record(struct batch *b, struct attempt *a, json_t *record)
+{
+    const bool is_error = strcmp(json_text_at(record, "status"), "error") == 0;
+
+    if (is_error &&
+        try_again(b, a, json_text_at(record, "variant"), "error", json_text_at(record, "reason")))
+        return;
+    take_record(b, a, json_incref(record));
 }
 
 /* The worker died or hung. With a case in hand it is that case's fault and the job goes on without it
@@ -272,27 +208,26 @@ static bool lose_worker(struct batch *b, struct attempt *a, enum case_status sta
                         const char *how)
 {
     const char *name = json_string_value(a->current);
-    const size_t done = json_array_size(a->done);
+    const bool is_case = name != NULL && !holds(a->done, name);
     char reason[400];
 
     snprintf(reason, sizeof reason, "%s: %s", a->phase[0] ? a->phase : "start", how);
-    if (name != NULL && !holds(a->done, name)) {
-        take_record(b, a, record_lost(&b->plan->jobs[a->index], name, status, reason));
+    if (!has_rest(a)) { /* no case is left to blame, but it is a failure */
+        fprintf(stderr, "gpurun: %s: %s\n", job_of(b, a)->name, reason);
+        b->any_bad_end = true;
+        return false;
+    }
+    if (try_again(b, a, is_case ? name : "", case_status_name(status), reason))
         return true;
+    if (is_case) {
+        take_record(b, a, record_lost(job_of(b, a), name, status, reason));
+        return !b->has_stopped;
     }
     end_rest(b, a, status, reason);
-    if (json_array_size(a->done) == done) { /* no case is left to blame, but it is a failure */
-        fprintf(stderr, "gpurun: %s: %s\n", b->plan->jobs[a->index].name, reason);
-        b->any_bad_end = true;
-    }
     return false;
 }
 
-static void set(json_t **slot, json_t *value)
-{
-    json_decref(*slot);
-    *slot = json_incref(value);
-}
+/* --- one job --- */
 
 /* Takes one message of a running job; true at its end, *end then says what is next. */
 static bool take_message(struct batch *b, struct attempt *a, const json_t *message,
@@ -303,13 +238,15 @@ static bool take_message(struct batch *b, struct attempt *a, const json_t *messa
     if (strcmp(type, "phase") == 0) {
         set(&a->current, json_object_get(message, "case"));
         snprintf(a->phase, sizeof a->phase, "%s", json_text_at(message, "phase"));
-        if (!b->options->json)
-            table_progress(b->plan->jobs[a->index].name, json_string_value(a->current), a->phase);
+        if (b->options->format == OUTPUT_TABLE)
+            table_progress(job_of(b, a)->name, json_string_value(a->current), a->phase);
+    } else if (strcmp(type, "cases") == 0) {
+        set(&a->identities, json_object_get(message, "cases"));
     } else if (strcmp(type, "job") == 0) {
         set(&a->heading, (json_t *)message);
         set(&a->expected, json_object_get(message, "cases"));
     } else if (strcmp(type, "record") == 0) {
-        take_record(b, a, json_incref(json_object_get(message, "record")));
+        take_worker_record(b, a, json_object_get(message, "record"));
     } else if (strcmp(type, "no-device") == 0) {
         b->any_no_device = true;
     } else if (strcmp(type, "end") == 0) {
@@ -323,31 +260,55 @@ static bool take_message(struct batch *b, struct attempt *a, const json_t *messa
     return false;
 }
 
+/* The next message; lines of --records are synced while there is none. */
+static enum channel_event next_message(struct batch *b, double deadline, json_t **message)
+{
+    const double due = records_sync_due(&b->ledger.records);
+
+    if (due > 0 && !channel_wait(b->worker.fd, due))
+        records_sync(&b->ledger.records);
+    return channel_receive(b->worker.fd, deadline, &interrupted, message);
+}
+
+/* Takes messages until the job's end (true), or until it cannot go on: *event says why. */
+static bool follow_job(struct batch *b, struct attempt *a, enum channel_event *event,
+                       enum runner_end *end)
+{
+    const double deadline = now_s() + job_of(b, a)->core.timeout;
+    bool ended = false;
+    json_t *message;
+
+    *event = CHANNEL_ENDED;
+    if (!worker_command(
+            &b->worker, b->plan,
+            json_pack("{sssIsO}", "do", "run", "job", (json_int_t)a->index, "skip", a->done)))
+        return false;
+    while (!ended && !b->has_stopped &&
+           (*event = next_message(b, deadline, &message)) == CHANNEL_MESSAGE) {
+        ended = take_message(b, a, message, end);
+        json_decref(message);
+    }
+    return ended;
+}
+
 /* One attempt at a job; true when it is to be run again without the cases that have records. */
 static bool attempt_job(struct batch *b, struct attempt *a)
 {
-    const double timeout = b->plan->jobs[a->index].core.timeout;
-    const double deadline = now_s() + timeout;
-    enum channel_event event = CHANNEL_ENDED;
+    enum channel_event event;
     enum runner_end end = RUNNER_DONE;
-    bool ended = false;
-    json_t *message;
     char text[200];
 
     set(&a->current, NULL);
     a->phase[0] = '\0';
-    if (command_worker(
-            &b->worker, b->plan,
-            json_pack("{sssIsO}", "do", "run", "job", (json_int_t)a->index, "skip", a->done)))
-        while (!ended && (event = channel_receive(b->worker.fd, deadline, &interrupted,
-                                                  &message)) == CHANNEL_MESSAGE) {
-            ended = take_message(b, a, message, &end);
-            json_decref(message);
-        }
-    if (ended) {
+    a->again = false;
+    if (follow_job(b, a, &event, &end)) {
         if (end != RUNNER_DONE)
             worker_stop(&b->worker, false);
-        return end == RUNNER_AGAIN;
+        return !b->has_stopped && (end == RUNNER_AGAIN || a->again);
+    }
+    if (b->has_stopped) {
+        worker_stop(&b->worker, false);
+        return false;
     }
     if (event == CHANNEL_INTERRUPTED) {
         worker_stop(&b->worker, false);
@@ -356,7 +317,7 @@ static bool attempt_job(struct batch *b, struct attempt *a)
     }
     if (event == CHANNEL_TIMEOUT) {
         worker_stop(&b->worker, false);
-        snprintf(text, sizeof text, "not done after %gs (timeout)", timeout);
+        snprintf(text, sizeof text, "not done after %gs (timeout)", job_of(b, a)->core.timeout);
         return lose_worker(b, a, CASE_TIMEOUT, text);
     }
     if (b->worker.pid == 0)
@@ -366,29 +327,149 @@ static bool attempt_job(struct batch *b, struct attempt *a)
     return lose_worker(b, a, CASE_CRASHED, text);
 }
 
+/* --- what earlier batches did --- */
+
+/* The job's cases with their identities, from the worker; NULL when it cannot tell. */
+static json_t *ask_identities(struct batch *b, size_t index)
+{
+    const double deadline = now_s() + b->plan->jobs[index].core.timeout;
+    enum channel_event event = CHANNEL_ENDED;
+    json_t *end = NULL, *found;
+    char death[200];
+
+    if (worker_command(&b->worker, b->plan,
+                       json_pack("{sssI}", "do", "identify", "job", (json_int_t)index)))
+        event = channel_receive(b->worker.fd, deadline, &interrupted, &end);
+    if (event == CHANNEL_ENDED && b->worker.pid > 0)
+        worker_bury(&b->worker, death, sizeof death);
+    else if (event != CHANNEL_MESSAGE)
+        worker_stop(&b->worker, false);
+    found = json_incref(json_object_get(end, "result"));
+    json_decref(end);
+    return found;
+}
+
+/* Takes the case for done when its last record says how it ended. */
+static void take_recorded(struct batch *b, struct attempt *a, const char *name, const char *key)
+{
+    json_t *record = history_find(&b->history, key);
+    const char *status = json_text_at(record, "status");
+    const bool is_final = strcmp(status, "interrupted") != 0 &&
+                          (!b->options->retry_failed || strcmp(status, "passed") == 0);
+
+    if (record != NULL && is_final && !holds(a->done, name)) {
+        json_object_set_new(record, "resumed", json_true());
+        json_array_append_new(a->done, json_string(name));
+        json_array_append(a->rows, record);
+        ledger_resume(&b->ledger, record);
+    }
+    json_decref(record);
+}
+
+/* The worker's list of cases is the right one: only it knows the device. */
+static bool list_cases(struct batch *b, struct attempt *a)
+{
+    const char *name;
+    json_t *identity;
+
+    if ((a->identities = ask_identities(b, a->index)) == NULL)
+        return false;
+    json_decref(a->expected);
+    a->expected = json_array();
+    json_object_foreach(a->identities, name, identity)
+        json_array_append_new(a->expected, json_string(name));
+    return true;
+}
+
+/* By the text alone first: a job whose setup crashes need not crash again. */
+static void find_recorded(struct batch *b, struct attempt *a)
+{
+    char case_id[HASH_TEXT], key[HASH_TEXT];
+    const char *name;
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(a->expected, i, item)
+    {
+        text_identity(b, a, json_string_value(item), case_id, key);
+        take_recorded(b, a, json_string_value(item), key);
+    }
+    if (has_rest(a) && list_cases(b, a))
+        json_object_foreach(a->identities, name, item)
+            take_recorded(b, a, name, json_text_at(item, "key"));
+}
+
+static bool read_history(struct batch *b)
+{
+    const struct batch_options *o = b->options;
+
+    for (size_t i = 0; i < o->resume_from_count; i++)
+        if (!history_read(&b->history, o->resume_from[i]))
+            return false;
+    if (!o->resume || o->records == NULL || (o->dry_run && access(o->records, F_OK) != 0))
+        return true;
+    if (!o->dry_run && !b->ledger.records.is_regular) {
+        fprintf(stderr, "gpurun: --resume: %s is no regular file\n", o->records);
+        return false;
+    }
+    return history_read(&b->history, o->records);
+}
+
+/* --- all jobs --- */
+
+static void list_dry(struct batch *b, const struct attempt *a)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(a->rows, i, item)
+        printf("%s %s: %s, resumed\n", job_of(b, a)->name, json_text_at(item, "variant"),
+               json_text_at(item, "status"));
+    json_array_foreach(a->expected, i, item) if (!holds(a->done, json_string_value(item)))
+    {
+        printf("%s %s: would run\n", job_of(b, a)->name, json_string_value(item));
+        b->would_run++;
+    }
+}
+
+static void do_job(struct batch *b, struct attempt *a)
+{
+    const bool is_resumed = b->options->resume || b->options->resume_from_count > 0;
+
+    if (is_resumed && !interrupted)
+        find_recorded(b, a);
+    else if (b->options->dry_run && !interrupted)
+        list_cases(b, a);
+    if (b->options->dry_run)
+        list_dry(b, a);
+    else if (interrupted)
+        end_rest(b, a, CASE_INTERRUPTED, "interrupted");
+    else
+        while (has_rest(a) && attempt_job(b, a))
+            continue;
+    if (b->options->format == OUTPUT_TABLE && !b->options->dry_run)
+        table_print(job_of(b, a)->name, a->heading, a->rows);
+}
+
 static void run_job(struct batch *b, size_t index)
 {
-    const struct checked *c = &b->checked[index];
-    struct attempt a = {.index = index, .done = json_array(), .rows = json_array()};
+    struct attempt a = {
+        .index = index, .done = json_array(), .rows = json_array(), .tries = json_object()};
 
-    a.expected = json_incref(json_object_get(c->description, "cases"));
+    a.expected = json_incref(json_object_get(b->checked[index].description, "cases"));
     if (a.expected == NULL)
         a.expected = json_pack("[s]", "cpu");
-    if (interrupted)
-        end_rest(b, &a, CASE_INTERRUPTED, "interrupted");
-    else
-        while (attempt_job(b, &a))
-            continue;
-    if (!b->options->json)
-        table_print(b->plan->jobs[index].name, a.heading, a.rows);
+    do_job(b, &a);
     json_decref(a.heading);
     json_decref(a.expected);
+    json_decref(a.identities);
     json_decref(a.done);
     json_decref(a.rows);
+    json_decref(a.tries);
     json_decref(a.current);
 }
 
-static enum exit_code exit_of(const struct batch *b)
+static enum exit_code exit_of(const struct batch *b, bool all_on_disk)
 {
     if (interrupted)
         return EXIT_INTERRUPTED;
@@ -396,58 +477,49 @@ static enum exit_code exit_of(const struct batch *b)
         return EXIT_NO_DEVICE;
     if (b->any_no_load)
         return EXIT_NO_LOAD;
-    return b->failed > 0 || b->records_failed || b->any_bad_end ||
-                   (b->options->strict && b->unsupported > 0)
-               ? EXIT_FAILED
-               : EXIT_PASSED;
+    if (b->options->dry_run)
+        return EXIT_PASSED;
+    return ledger_has_failure(&b->ledger) || !all_on_disk || b->any_bad_end ? EXIT_FAILED
+                                                                            : EXIT_PASSED;
 }
 
-static void print_json(const struct batch *b, enum exit_code code)
+static void print_end(const struct batch *b, enum exit_code code)
 {
-    json_t *all = json_pack("{sisiso}", "schema", RECORD_SCHEMA, "exit", (int)code, "records",
-                            json_incref(b->records));
+    const struct ledger *l = &b->ledger;
 
-    json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    putchar('\n');
-    json_decref(all);
-}
-
-static bool open_records(struct batch *b)
-{
-    b->records_fd = -1;
-    if (b->options->records == NULL)
-        return true;
-    b->records_fd = open(b->options->records, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (b->records_fd < 0)
-        fprintf(stderr, "gpurun: --records %s: %s\n", b->options->records, strerror(errno));
-    return b->records_fd >= 0;
+    if (b->options->dry_run)
+        printf("%zu case%s would run, %zu resumed\n", b->would_run, b->would_run == 1 ? "" : "s",
+               l->resumed);
+    else if (b->options->format != OUTPUT_TABLE)
+        output_print(b->options->format, l->kept, code);
+    else
+        table_summary(l->passed, l->unsupported, l->failed, l->resumed,
+                      interrupted           ? "INTERRUPTED"
+                      : code == EXIT_PASSED ? "PASSED"
+                                            : "FAILED");
+    if (b->has_stopped)
+        fprintf(stderr, "gpurun: stopped at the first failure (--fail-fast): %zu job%s not run\n",
+                b->not_run, b->not_run == 1 ? "" : "s");
 }
 
 enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
                          const struct batch_options *options)
 {
-    struct batch b = {
-        .plan = plan, .checked = checked, .options = options, .records = json_array()};
-    const struct sigaction action = {.sa_handler = on_interrupt};
+    struct batch b = {.plan = plan, .checked = checked, .options = options};
     enum exit_code code = EXIT_USAGE;
 
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    if (open_records(&b)) {
+    interrupt_catch();
+    if (ledger_open(&b.ledger, options) && read_history(&b)) {
         for (size_t i = 0; i < plan->count; i++)
-            run_job(&b, i);
+            if (b.has_stopped)
+                b.not_run++;
+            else
+                run_job(&b, i);
         worker_stop(&b.worker, true);
-        code = exit_of(&b);
-        if (options->json)
-            print_json(&b, code);
-        else
-            table_summary(b.passed, b.unsupported, b.failed,
-                          interrupted           ? "INTERRUPTED"
-                          : code == EXIT_PASSED ? "PASSED"
-                                                : "FAILED");
+        code = exit_of(&b, ledger_close(&b.ledger));
+        print_end(&b, code);
     }
-    if (b.records_fd >= 0 && close(b.records_fd) != 0 && code == EXIT_PASSED)
-        code = EXIT_FAILED;
-    json_decref(b.records);
+    ledger_free(&b.ledger);
+    history_free(&b.history);
     return code;
 }

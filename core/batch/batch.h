@@ -6,6 +6,7 @@
 #define GPURUN_BATCH_BATCH_H
 
 #include "plan/job.h"
+#include "report/output.h"
 #include <jansson.h>
 
 enum exit_code {
@@ -32,9 +33,15 @@ struct checked *batch_check(const struct plan *plan, bool options, struct faults
 void batch_free_checked(struct checked *checked, size_t count);
 
 struct batch_options {
-    bool json;           /* standard output carries one JSON document and nothing else */
-    bool strict;         /* unsupported cases count as failures */
-    const char *records; /* append records here; NULL: nowhere */
+    enum output_format format;
+    bool strict;              /* unsupported cases count as failures */
+    bool fail_fast;           /* stop at the first case that did not pass */
+    bool dry_run;             /* say what would run */
+    const char *records;      /* append records here; NULL: nowhere */
+    bool resume;              /* leave out what has a record, in `records` or in `resume_from` */
+    bool retry_failed;        /* but not where the last one did not pass */
+    const char **resume_from; /* more files to read */
+    size_t resume_from_count;
 };
 
 enum exit_code batch_run(const struct plan *plan, const struct checked *checked,

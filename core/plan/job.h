@@ -22,6 +22,7 @@ struct core_options {
     int64_t repeat;                     /* rounds */
     int64_t warmup;                     /* runs */
     double min_time, max_time, timeout; /* seconds */
+    int64_t retries;                    /* of a case that crashed, hung or failed to run */
     int64_t verify;                     /* VERIFY_... below */
     int64_t cpu;                        /* 0 or 1 */
     int64_t threads;                    /* or GPURUN_AUTO */
