@@ -8,6 +8,7 @@
 #include "job/value.h"
 #include "plan/registry.h"
 #include "report/describe.h"
+#include "report/report.h"
 #include "report/table.h"
 #include <getopt.h>
 #include <signal.h>
@@ -35,6 +36,7 @@ static const char help[] =
     "  gpurun describe PLUGIN    its options, variants and memory strategies\n"
     "  gpurun describe core      the keys that every job has\n"
     "  gpurun devices            the GPUs\n"
+    "  gpurun report FILE...     the tables again, from files of records\n"
     "  gpurun selftest           spoil right answers; every verifier must refuse them\n"
     "\n"
     "  -s KEY=VALUE      override a key in every job\n"
@@ -46,7 +48,8 @@ static const char help[] =
     "  --retry-failed    resume, but run again what did not pass\n"
     "  --fail-fast       stop at the first case that does not pass\n"
     "  --dry-run         validate, then list what would run and what is resumed\n"
-    "  --json            print one JSON document instead of tables\n"
+    "  --json            print one JSON document instead of tables; or --csv, or --md (Markdown)\n"
+    "  --junit FILE      write JUnit XML too\n"
     "  --strict          unsupported cases count as failures\n"
     "  --help, --version\n"
     "\n"
@@ -316,6 +319,9 @@ static bool add_override(struct arguments *a, char *text)
 enum {
     ONLY = 256,
     JSON,
+    CSV,
+    MARKDOWN,
+    JUNIT,
     RECORDS,
     RESUME,
     RESUME_FROM,
@@ -347,6 +353,15 @@ static bool set_batch_option(struct batch_options *o, int option)
     switch (option) {
     case JSON:
         o->format = OUTPUT_JSON;
+        return true;
+    case CSV:
+        o->format = OUTPUT_CSV;
+        return true;
+    case MARKDOWN:
+        o->format = OUTPUT_MARKDOWN;
+        return true;
+    case JUNIT:
+        o->junit = optarg;
         return true;
     case RECORDS:
         o->records = optarg;
@@ -402,6 +417,9 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 {
     static const struct option options[] = {{"only", required_argument, NULL, ONLY},
                                             {"json", no_argument, NULL, JSON},
+                                            {"csv", no_argument, NULL, CSV},
+                                            {"md", no_argument, NULL, MARKDOWN},
+                                            {"junit", required_argument, NULL, JUNIT},
                                             {"records", required_argument, NULL, RECORDS},
                                             {"resume", no_argument, NULL, RESUME},
                                             {"resume-from", required_argument, NULL, RESUME_FROM},
@@ -423,10 +441,20 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
                      "--resume-from FILE",
                      "");
     if (a->batch.dry_run && a->batch.format != OUTPUT_TABLE)
-        return usage("--dry-run prints a list of its own: leave --json out", "");
+        return usage("--dry-run prints a list of its own: leave --json, --csv and --md out", "");
+    if (a->batch.junit != NULL && a->batch.records != NULL &&
+        strcmp(a->batch.junit, a->batch.records) == 0)
+        return usage("--junit and --records name the same file: ", a->batch.junit);
     a->words = argv + optind;
     a->count = argc - optind;
     return -1;
+}
+
+static int do_report(const struct arguments *a)
+{
+    const struct report_options options = {a->batch.format, a->batch.strict, a->batch.junit};
+
+    return report_print(a->words + 1, (size_t)a->count - 1, &options);
 }
 
 static int dispatch(const struct arguments *a)
@@ -442,6 +470,8 @@ static int dispatch(const struct arguments *a)
     if (strcmp(word, "check") == 0 || strcmp(word, "show") == 0)
         return a->count > 1 ? do_files(a, word, a->words + 1, a->count - 1)
                             : usage(word, ": name a job file");
+    if (strcmp(word, "report") == 0)
+        return a->count > 1 ? do_report(a) : usage("report: name a file of records", "");
     if (strcmp(word, "describe") == 0)
         return a->count == 2 ? do_describe(a->words[1])
                              : usage("describe wants one PLUGIN, or core", "");

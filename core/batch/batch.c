@@ -62,6 +62,7 @@ struct attempt {
     json_t *current;    /* the case in hand: a name, or null */
     bool again;         /* a case is to be tried again */
     char phase[64];
+    char question[HASH_TEXT]; /* the part of case_id that its cases share */
 };
 
 static const struct job *job_of(const struct batch *b, const struct attempt *a)
@@ -117,15 +118,20 @@ static const char *plugin_build(struct batch *b, const char *plugin)
 static void text_identity(struct batch *b, const struct attempt *a, const char *name, char *case_id,
                           char *key)
 {
-    const char *known = json_text_at(b->checked[a->index].description, "question");
-    char question[HASH_TEXT];
-
-    if (known[0] != '\0')
-        snprintf(question, sizeof question, "%s", known);
-    else
-        identity_of_text(job_of(b, a), question);
-    identity_case(question, name, case_id);
+    identity_case(a->question, name, case_id);
     identity_key_of_text(case_id, plugin_build(b, job_of(b, a)->core.plugin), key);
+}
+
+/* The job's part of a record whose worker died after it had told it. */
+static void add_heading(const struct attempt *a, json_t *record)
+{
+    static const char *const fields[] = {"memory", "options", "input", "environment", "cases"};
+
+    for (size_t i = 0; a->heading != NULL && i < sizeof fields / sizeof fields[0]; i++)
+        if (json_object_get(record, fields[i]) == NULL)
+            json_object_set(record, fields[i], json_object_get(a->heading, fields[i]));
+    if (json_object_get(record, "cases") == NULL)
+        json_object_set(record, "cases", a->expected);
 }
 
 /* What the worker did not know, or did not live to say. */
@@ -138,8 +144,8 @@ static void complete_record(struct batch *b, const struct attempt *a, json_t *re
     char case_id[HASH_TEXT], key[HASH_TEXT];
 
     json_object_set_new(record, "attempts", json_integer(tries + 1));
-    if (json_object_get(record, "cases") == NULL)
-        json_object_set(record, "cases", a->expected);
+    json_object_set_new(record, "job_id", json_string(a->question));
+    add_heading(a, record);
     if (json_text_at(record, "key")[0] != '\0')
         return;
     if (known != NULL) {
@@ -165,6 +171,19 @@ static void take_record(struct batch *b, struct attempt *a, json_t *record)
         b->has_stopped = true;
 }
 
+/* The record of a case whose worker cannot tell: on the device, where that is known. */
+static json_t *lost_record(const struct batch *b, const struct attempt *a, const char *name,
+                           enum case_status status, const char *reason)
+{
+    json_t *record = record_lost(job_of(b, a), name, status, reason);
+
+    if (a->heading != NULL)
+        json_object_set(record, "device", json_object_get(a->heading, "device"));
+    if (a->heading != NULL && strcmp(name, "cpu") == 0)
+        json_object_set_new(record, "device", json_string("cpu"));
+    return record;
+}
+
 /* Every expected case without a record ends with this one. */
 static void end_rest(struct batch *b, struct attempt *a, enum case_status status,
                      const char *reason)
@@ -173,7 +192,7 @@ static void end_rest(struct batch *b, struct attempt *a, enum case_status status
     json_t *name;
 
     json_array_foreach(a->expected, i, name) if (!holds(a->done, json_string_value(name)))
-        take_record(b, a, record_lost(job_of(b, a), json_string_value(name), status, reason));
+        take_record(b, a, lost_record(b, a, json_string_value(name), status, reason));
 }
 
 /* True when what failed is to be tried again, and counts that; `name` "" is the job as a whole. */
@@ -220,7 +239,7 @@ static bool lose_worker(struct batch *b, struct attempt *a, enum case_status sta
     if (try_again(b, a, is_case ? name : "", case_status_name(status), reason))
         return true;
     if (is_case) {
-        take_record(b, a, record_lost(job_of(b, a), name, status, reason));
+        take_record(b, a, lost_record(b, a, name, status, reason));
         return !b->has_stopped;
     }
     end_rest(b, a, status, reason);
@@ -453,9 +472,14 @@ static void do_job(struct batch *b, struct attempt *a)
 
 static void run_job(struct batch *b, size_t index)
 {
+    const char *question = json_text_at(b->checked[index].description, "question");
     struct attempt a = {
         .index = index, .done = json_array(), .rows = json_array(), .tries = json_object()};
 
+    if (question[0] != '\0')
+        snprintf(a.question, sizeof a.question, "%s", question);
+    else
+        identity_of_text(&b->plan->jobs[index], a.question);
     a.expected = json_incref(json_object_get(b->checked[index].description, "cases"));
     if (a.expected == NULL)
         a.expected = json_pack("[s]", "cpu");
@@ -509,7 +533,8 @@ enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
     enum exit_code code = EXIT_USAGE;
 
     interrupt_catch();
-    if (ledger_open(&b.ledger, options) && read_history(&b)) {
+    if ((options->junit == NULL || options->dry_run || output_check_junit(options->junit)) &&
+        ledger_open(&b.ledger, options) && read_history(&b)) {
         for (size_t i = 0; i < plan->count; i++)
             if (b.has_stopped)
                 b.not_run++;
@@ -517,6 +542,9 @@ enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
                 run_job(&b, i);
         worker_stop(&b.worker, true);
         code = exit_of(&b, ledger_close(&b.ledger));
+        if (options->junit != NULL && !options->dry_run &&
+            !output_write_junit(options->junit, b.ledger.kept) && code == EXIT_PASSED)
+            code = EXIT_FAILED;
         print_end(&b, code);
     }
     ledger_free(&b.ledger);

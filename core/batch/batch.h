@@ -37,6 +37,7 @@ struct batch_options {
     bool strict;              /* unsupported cases count as failures */
     bool fail_fast;           /* stop at the first case that did not pass */
     bool dry_run;             /* say what would run */
+    const char *junit;        /* write JUnit XML here at the end; NULL: nowhere */
     const char *records;      /* append records here; NULL: nowhere */
     bool resume;              /* leave out what has a record, in `records` or in `resume_from` */
     bool retry_failed;        /* but not where the last one did not pass */

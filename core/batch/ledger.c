@@ -6,7 +6,7 @@
 bool ledger_open(struct ledger *l, const struct batch_options *options)
 {
     *l = (struct ledger){.options = options};
-    if (options->format != OUTPUT_TABLE)
+    if (options->format != OUTPUT_TABLE || options->junit != NULL)
         l->kept = json_array();
     return records_open(&l->records, options->dry_run ? NULL : options->records);
 }

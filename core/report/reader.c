@@ -6,6 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool are_texts(const json_t *list)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(list, i, item) if (!json_is_string(item)) return false;
+    return true;
+}
+
 /* NULL, with the reason in *why, for what is no record of ours. */
 static json_t *parse(const char *line, size_t size, const char **why)
 {
@@ -16,6 +25,9 @@ static json_t *parse(const char *line, size_t size, const char **why)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (!json_is_string(json_object_get(record, texts[i])))
             *why = "it is no record";
+    if (!are_texts(json_object_get(record, "cases")) ||
+        !are_texts(json_object_get(json_object_get(record, "proof"), "first_wrong")))
+        *why = "it is no record";
     if (*why == NULL && json_integer_value(json_object_get(record, "schema")) > RECORD_SCHEMA)
         *why = "a newer gpurun wrote it";
     if (*why == NULL)

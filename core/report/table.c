@@ -400,7 +400,7 @@ static json_t *in_case_order(const json_t *heading, const json_t *ended)
     return rows;
 }
 
-/* The first record that knows its device, else that knows its machine. */
+/* The first record of the device, else the first that knows its machine. */
 static const json_t *heading_of(const json_t *ended)
 {
     const json_t *found = NULL;
@@ -411,7 +411,7 @@ static const json_t *heading_of(const json_t *ended)
     {
         const json_t *e = json_object_get(row, "environment");
 
-        if (json_object_get(e, "device_name") != NULL)
+        if (e != NULL && strcmp(json_text_at(row, "device"), "cpu") != 0)
             return row;
         if (e != NULL && found == NULL)
             found = row;
