@@ -47,6 +47,7 @@ static const char help[] =
     "  --resume-from F   the same for the records in F, which is only read; may be repeated\n"
     "  --retry-failed    resume, but run again what did not pass\n"
     "  --fail-fast       stop at the first case that does not pass\n"
+    "  --shard I/N       run part I of N of the jobs (1/4 to 4/4); slurm or slurm/N: by the task\n"
     "  --dry-run         validate, then list what would run and what is resumed\n"
     "  --json            print one JSON document instead of tables; or --csv, or --md (Markdown)\n"
     "  --junit FILE      write JUnit XML too\n"
@@ -329,6 +330,7 @@ enum {
     FAIL_FAST,
     TIMEOUT,
     DRY_RUN,
+    SHARD,
     STRICT,
     HELP,
     VERSION
@@ -345,6 +347,16 @@ static bool set_timeout(struct arguments *a, const char *text)
     }
     a->overrides[a->override_count++] = (struct override){"timeout", text};
     return true;
+}
+
+static bool set_shard(struct arguments *a, const char *text)
+{
+    struct why why;
+
+    if (shard_parse(text, &a->batch.shard, &why) == GPURUN_OK)
+        return true;
+    usage("--shard: ", why.text);
+    return false;
 }
 
 /* Options that say what a batch does; false for any other. */
@@ -402,6 +414,8 @@ static int set_option(struct arguments *a, int option)
         return -1;
     case TIMEOUT:
         return set_timeout(a, optarg) ? -1 : EXIT_USAGE;
+    case SHARD:
+        return set_shard(a, optarg) ? -1 : EXIT_USAGE;
     case HELP:
     case 'h':
         fputs(help, stdout);
@@ -427,6 +441,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
                                             {"fail-fast", no_argument, NULL, FAIL_FAST},
                                             {"timeout", required_argument, NULL, TIMEOUT},
                                             {"dry-run", no_argument, NULL, DRY_RUN},
+                                            {"shard", required_argument, NULL, SHARD},
                                             {"strict", no_argument, NULL, STRICT},
                                             {"help", no_argument, NULL, HELP},
                                             {"version", no_argument, NULL, VERSION},

@@ -526,6 +526,18 @@ static void print_end(const struct batch *b, enum exit_code code)
                 b->not_run, b->not_run == 1 ? "" : "s");
 }
 
+static void print_shard(const struct batch *b)
+{
+    const struct shard *shard = &b->options->shard;
+    size_t taken = 0;
+
+    for (size_t i = 0; i < b->plan->count; i++)
+        taken += shard_takes(shard, b->plan->jobs[i].name);
+    if (shard->count > 0)
+        fprintf(stderr, "gpurun: part %ld of %ld: %zu of %zu jobs\n", shard->index, shard->count,
+                taken, b->plan->count);
+}
+
 enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
                          const struct batch_options *options)
 {
@@ -535,8 +547,11 @@ enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
     interrupt_catch();
     if ((options->junit == NULL || options->dry_run || output_check_junit(options->junit)) &&
         ledger_open(&b.ledger, options) && read_history(&b)) {
+        print_shard(&b);
         for (size_t i = 0; i < plan->count; i++)
-            if (b.has_stopped)
+            if (!shard_takes(&options->shard, plan->jobs[i].name))
+                continue;
+            else if (b.has_stopped)
                 b.not_run++;
             else
                 run_job(&b, i);

@@ -5,6 +5,7 @@
 #ifndef GPURUN_BATCH_BATCH_H
 #define GPURUN_BATCH_BATCH_H
 
+#include "batch/shard.h"
 #include "plan/job.h"
 #include "report/output.h"
 #include <jansson.h>
@@ -34,6 +35,7 @@ void batch_free_checked(struct checked *checked, size_t count);
 
 struct batch_options {
     enum output_format format;
+    struct shard shard;       /* the part of the jobs to run */
     bool strict;              /* unsupported cases count as failures */
     bool fail_fast;           /* stop at the first case that did not pass */
     bool dry_run;             /* say what would run */
