@@ -3,6 +3,7 @@
  * text, starts workers and prints.
  */
 #include "batch/batch.h"
+#include "batch/interrupt.h"
 #include "gpurun/version.h"
 #include "job/memory.h"
 #include "job/value.h"
@@ -172,8 +173,11 @@ static int do_files(const struct arguments *a, const char *command, char **files
     if (a->batch.records != NULL)
         plan_check_records(&plan, a->batch.records, &faults);
     checked = batch_check(&plan, strcmp(command, "show") == 0, &faults);
-    faults_print(&faults);
-    if (faults.count > 0) {
+    if (!interrupted)
+        faults_print(&faults);
+    if (interrupted) {
+        code = EXIT_INTERRUPTED;
+    } else if (faults.count > 0) {
         fprintf(stderr, "gpurun: %zu fault%s, nothing was run\n", faults.count,
                 faults.count == 1 ? "" : "s");
     } else if (strcmp(command, "run") == 0) {

@@ -29,7 +29,7 @@ struct checked {
 
 /* Validates every job in a child: faults are added, results (one per job, for batch_free_checked) returned.
  * A setup that crashes or hangs is no fault of the text: the job stays, and running it will tell. With
- * `options` the descriptions hold every option, resolved. */
+ * `options` the descriptions hold every option, resolved. From here on signals are caught (interrupt.h). */
 struct checked *batch_check(const struct plan *plan, bool options, struct faults *faults);
 void batch_free_checked(struct checked *checked, size_t count);
 

@@ -100,11 +100,13 @@ struct checked *batch_check(const struct plan *plan, bool options, struct faults
     struct checked *checked = allocate(plan->count, sizeof *checked);
     struct worker w = {0};
 
+    interrupt_catch();
     for (size_t i = 0; i < plan->count && !interrupted; i++)
         if (plan->jobs[i].core.plugin[0] != '\0')
             check_one(&w, plan, i, options, &checked[i], faults);
     worker_stop(&w, true);
-    check_shared_keys(plan, checked, faults);
+    if (!interrupted)
+        check_shared_keys(plan, checked, faults);
     return checked;
 }
 
