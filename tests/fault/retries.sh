@@ -184,6 +184,6 @@ expect_exit 0
 expect_line "$STDOUT" '3 cases would run, 0 resumed'
 run "$FAKE" job.ini --dry-run --json
 expect_exit 2
-expect_line "$STDERR" 'gpurun: --dry-run prints a list of its own: leave --json out*'
+expect_line "$STDERR" 'gpurun: --dry-run prints a list of its own: leave --json, --csv and --md out*'
 
 finish 70
