@@ -10,7 +10,7 @@
 #include "plan/registry.h"
 #include "report/describe.h"
 #include "report/report.h"
-#include "report/table.h"
+#include "report/show.h"
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -67,74 +67,12 @@ static int usage(const char *text, const char *detail)
 
 /* --- commands on job files --- */
 
-static void print_settings(const struct job *job, const struct option_table *table,
-                           const json_t *values)
-{
-    for (uint32_t i = 0; i < table->count; i++) {
-        const struct gpurun_option *row = option_at(table, i);
-        char value[200], place[600];
-
-        format_json(json_object_get(values, row->name), value, sizeof value);
-        origin_text((struct origin){NULL, 0}, place, sizeof place);
-        for (size_t k = 0; k < job->setting_count; k++)
-            if (strcmp(job->settings[k].key, row->name) == 0)
-                origin_text(job->settings[k].where, place, sizeof place);
-        printf("  %-10s %-24s %s\n", row->name, value, place);
-    }
-}
-
-static void print_bindings(const struct binding *list, size_t count)
-{
-    char place[600];
-
-    for (size_t i = 0; i < count; i++)
-        printf("  %-10s %-24s %s\n", list[i].key, list[i].text,
-               origin_text(list[i].where, place, sizeof place));
-}
-
-/* The plugin's options in a description are those that the core does not know, in the table's order. */
-static void print_plugin_settings(const struct job *job, const json_t *values)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach((json_t *)values, key, value)
-    {
-        const struct gpurun_option row = {.name = key};
-        const struct option_table one = {&row, 1, sizeof row};
-
-        if (!core_knows(key))
-            print_settings(job, &one, values);
-    }
-}
-
-static void print_job(const struct job *job, const struct checked *checked)
-{
-    const json_t *values = json_object_get(checked->description, "options");
-    size_t i;
-    json_t *name;
-
-    printf("%s\n", job->name);
-    if (values == NULL) {
-        printf("  %s\n\n", checked->trouble ? checked->trouble : "");
-        return;
-    }
-    print_settings(job, &core_options_table, values);
-    print_plugin_settings(job, values);
-    print_bindings(job->inputs, job->input_count);
-    print_bindings(job->outputs, job->output_count);
-    printf("  %-10s", "cases");
-    json_array_foreach(json_object_get(checked->description, "cases"), i, name)
-        printf(" %s", json_string_value(name));
-    printf("\n\n");
-}
-
 static void print_jobs(const struct plan *plan, const struct checked *checked)
 {
     size_t cases = 0;
 
     for (size_t i = 0; i < plan->count; i++) {
-        print_job(&plan->jobs[i], &checked[i]);
+        show_job(&plan->jobs[i], checked[i].description, checked[i].trouble);
         cases += json_array_size(json_object_get(checked[i].description, "cases"));
     }
     printf("%zu job%s, %zu case%s\n", plan->count, plan->count == 1 ? "" : "s", cases,
@@ -171,7 +109,9 @@ static int do_files(const struct arguments *a, const char *command, char **files
 
     plan_read(files, (size_t)count, a->overrides, a->override_count, a->only, &plan, &faults);
     if (a->batch.records != NULL)
-        plan_check_records(&plan, a->batch.records, &faults);
+        plan_check_records(&plan, "--records", a->batch.records, &faults);
+    if (a->batch.junit != NULL)
+        plan_check_records(&plan, "--junit", a->batch.junit, &faults);
     checked = batch_check(&plan, strcmp(command, "show") == 0, &faults);
     if (!interrupted)
         faults_print(&faults);

@@ -2,7 +2,7 @@
 
 #include "batch/interrupt.h"
 #include "job/memory.h"
-#include "report/table.h"
+#include "report/progress.h"
 #include "run/identity.h"
 #include "run/record.h"
 #include "run/runner.h"
@@ -160,6 +160,7 @@ static bool try_again(const struct batch *b, struct attempt *a, const char *name
         return false;
     json_object_set_new(a->tries, name, json_integer(tries + 1));
     a->again = true;
+    progress_clear();
     fprintf(stderr, "gpurun: %s%s%s: %s: %s: tried again, %lld of %lld\n", batch_job(b, a)->name,
             name[0] ? " " : "", name, status, reason, (long long)tries + 1, retries);
     return true;
@@ -211,7 +212,7 @@ static void show_progress(const struct batch *b, const struct attempt *a)
                                       .failed = l->failed,
                                       .elapsed_s = now_s() - b->start};
 
-    table_progress(&progress, batch_job(b, a)->name, json_string_value(a->current), a->phase);
+    progress_show(&progress, batch_job(b, a)->name, json_string_value(a->current), a->phase);
 }
 
 /* Takes one message of a running job; true at its end, *end then says what is next. */

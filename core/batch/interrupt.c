@@ -17,7 +17,8 @@ static void on_signal(int signal_number)
 
 void interrupt_catch(void)
 {
-    const struct sigaction action = {.sa_handler = on_signal};
+    /* What waits looks at `interrupted` itself; what writes the report is not to be cut off. */
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

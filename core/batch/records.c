@@ -171,6 +171,7 @@ static void make_anew(struct records *r)
     }
     r->start = r->end;
     r->end += deleted.end - deleted.start;
+    r->dirty_since = now_s();
     close_file(&deleted);
 }
 
@@ -260,10 +261,10 @@ double records_sync_due(const struct records *r)
 
 void records_sync(struct records *r)
 {
-    if (r->dirty_since == 0)
-        return;
+    const bool is_dirty = r->dirty_since > 0 && r->fd >= 0;
+
     r->dirty_since = 0;
-    if (fdatasync(r->fd) != 0 && errno != EINVAL &&
+    if (is_dirty && fdatasync(r->fd) != 0 && errno != EINVAL &&
         !r->has_stopped) /* EINVAL: it cannot be synced */
         stop(r);
 }

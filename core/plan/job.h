@@ -86,8 +86,9 @@ void plan_read(char *const *paths, size_t path_count, const struct override *ove
 void plan_make(const struct override *overrides, size_t override_count, const char *only,
                struct plan *plan, struct faults *faults);
 
-/* --records may name no file that the plan reads or writes. */
-void plan_check_records(const struct plan *plan, const char *path, struct faults *faults);
+/* The file of an option, --records or --junit, may be none that the plan reads or writes. */
+void plan_check_records(const struct plan *plan, const char *option, const char *path,
+                        struct faults *faults);
 
 void plan_free(struct plan *plan);
 

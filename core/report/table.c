@@ -1,17 +1,15 @@
 #include "report/table.h"
 
 #include "plan/job.h"
+#include "report/progress.h"
 #include "run/record.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { COLUMNS = 12, CELL = 64 };
-
-static bool progress_shown;
 
 /* --- small formatting --- */
 
@@ -368,53 +366,6 @@ static void print_shown(const json_t *rows)
     }
 }
 
-static void clear_progress(void)
-{
-    if (progress_shown)
-        fprintf(stderr, "\r\033[K");
-    progress_shown = false;
-}
-
-/* 7s, 12:34, 1:02:03. */
-static void format_time(double seconds, char *text, size_t size)
-{
-    const long s = (long)seconds;
-
-    if (s < 60)
-        snprintf(text, size, "%lds", s);
-    else if (s < 3600)
-        snprintf(text, size, "%ld:%02ld", s / 60, s % 60);
-    else
-        snprintf(text, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
-}
-
-/* A line that wraps could not be overwritten. */
-static int terminal_columns(void)
-{
-    struct winsize size;
-
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
-}
-
-void table_progress(const struct progress *p, const char *job, const char *name, const char *phase)
-{
-    const size_t run = p->done - p->resumed;
-    char elapsed[32], left[32] = "?", failed[48] = "", line[400];
-
-    if (!isatty(STDERR_FILENO))
-        return;
-    format_time(p->elapsed_s, elapsed, sizeof elapsed);
-    if (run > 0 && p->total >= p->done)
-        format_time(p->elapsed_s / (double)run * (double)(p->total - p->done), left, sizeof left);
-    if (p->failed > 0)
-        snprintf(failed, sizeof failed, ", %zu not passed", p->failed);
-    snprintf(line, sizeof line, "%zu/%zu%s, %s, %s left: %.60s  %s  %s", p->done, p->total, failed,
-             elapsed, left, job, name ? name : "", phase);
-    fprintf(stderr, "\r\033[K%.*s", terminal_columns() - 1, line);
-    fflush(stderr);
-    progress_shown = true;
-}
-
 /* Records in the order of the job's cases, which is not that in which they ended. For the caller to free. */
 static json_t *in_case_order(const json_t *heading, const json_t *ended)
 {
@@ -462,7 +413,7 @@ void table_print(const char *job, const json_t *heading, const json_t *ended)
         heading = heading_of(ended);
     rows = in_case_order(heading, ended);
     unit = choose_units(rows);
-    clear_progress();
+    progress_clear();
     printf("%s\n", job);
     if (heading != NULL) {
         print_options(heading);
@@ -489,7 +440,7 @@ void table_summary(size_t passed, size_t unsupported, size_t failed, size_t resu
     const bool good = strcmp(verdict, "PASSED") == 0;
     const char *start = use_colour() ? good ? "\033[32m" : "\033[31m" : "";
 
-    clear_progress();
+    progress_clear();
     printf("%s%s%s: %zu of %zu cases passed", start, verdict, start[0] ? "\033[0m" : "", passed,
            passed + unsupported + failed);
     if (unsupported > 0)

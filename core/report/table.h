@@ -16,16 +16,6 @@ void table_print(const char *job, const json_t *heading, const json_t *ended);
 void table_summary(size_t passed, size_t unsupported, size_t failed, size_t resumed,
                    const char *verdict);
 
-/* How far a batch is, in cases. */
-struct progress {
-    size_t done, resumed; /* of these, not run now */
-    size_t total, failed;
-    double elapsed_s;
-};
-
-/* On a terminal: how far the batch is and what is running now, in place. Elsewhere nothing. */
-void table_progress(const struct progress *p, const char *job, const char *name, const char *phase);
-
 /* 100M, 1.5K, 123: exact, short. And 400 MB, 1.2 GB: three digits. */
 void format_count(long long count, char *text, size_t size);
 void format_bytes(double bytes, char *text, size_t size);

@@ -214,6 +214,14 @@ done
 run "$FAKE" job.ini --only '*:first' --junit /dev/full
 expect_exit 1
 expect_line "$STDERR" 'gpurun: --junit /dev/full: No space left on device'
+begin "--junit over a file that the batch reads or writes"
+cp job.ini kept.ini
+for path in job.ini ./job.ini sum.npy; do
+    run "$FAKE" job.ini --only '*:first' -s output.sum=sum.npy --junit "$path"
+    expect_exit 2
+    expect_line "$STDERR" '*--junit: *'
+done
+expect "job.ini was written to" cmp job.ini kept.ini
 run "$FAKE" job.ini --junit same --records same
 expect_exit 2
 expect_line "$STDERR" 'gpurun: --junit and --records name the same file: same; see gpurun --help'
