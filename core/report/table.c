@@ -48,9 +48,9 @@ void format_bytes(double bytes, char *text, size_t size)
 /* Four significant digits without an exponent. */
 static void format_number(double value, char *text, size_t size)
 {
-    const int digits = value > 0 ? (int)floor(log10(value)) + 1 : 1;
+    const double digits = value > 0 ? floor(log10(value)) + 1 : 1;
 
-    snprintf(text, size, "%.*f", digits >= 4 ? 0 : digits <= -3 ? 6 : 4 - digits, value);
+    snprintf(text, size, "%.*f", digits >= 4 ? 0 : digits <= -3 ? 6 : 4 - (int)digits, value);
 }
 
 void format_json(const json_t *value, char *text, size_t size)

@@ -59,7 +59,7 @@ def main():
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         ) as batch:
-            time.sleep(rng.random() * whole_s / 3)
+            time.sleep(rng.random() * whole_s / 2)
             batch.kill()
             during += batch.wait() == -9
         jobs = read_jobs()
