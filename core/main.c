@@ -3,12 +3,16 @@
  * text, starts workers and prints.
  */
 #include "batch/batch.h"
+#include "batch/interrupt.h"
 #include "gpurun/version.h"
+#include "job/memory.h"
 #include "job/value.h"
 #include "plan/registry.h"
 #include "report/describe.h"
-#include "report/table.h"
+#include "report/report.h"
+#include "report/show.h"
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +37,21 @@ static const char help[] =
     "  gpurun describe PLUGIN    its options, variants and memory strategies\n"
     "  gpurun describe core      the keys that every job has\n"
     "  gpurun devices            the GPUs\n"
+    "  gpurun report FILE...     the tables again, from files of records\n"
     "  gpurun selftest           spoil right answers; every verifier must refuse them\n"
     "\n"
     "  -s KEY=VALUE      override a key in every job\n"
     "  --only GLOB       only jobs whose full name, file:section, matches\n"
-    "  --records FILE    append one JSON record per case\n"
-    "  --json            print one JSON document instead of tables\n"
+    "  --timeout TIME    stop every job after so long (10s, 5m); the same as -s timeout=TIME\n"
+    "  --records FILE    append one JSON record per case, as it ends\n"
+    "  --resume          leave out what has a record in FILE, unless it was interrupted\n"
+    "  --resume-from F   the same for the records in F, which is only read; may be repeated\n"
+    "  --retry-failed    resume, but run again what did not pass\n"
+    "  --fail-fast       stop at the first case that does not pass\n"
+    "  --shard I/N       run part I of N of the jobs (1/4 to 4/4); slurm or slurm/N: by the task\n"
+    "  --dry-run         validate, then list what would run and what is resumed\n"
+    "  --json            print one JSON document instead of tables; or --csv, or --md (Markdown)\n"
+    "  --junit FILE      write JUnit XML too\n"
     "  --strict          unsupported cases count as failures\n"
     "  --help, --version\n"
     "\n"
@@ -54,74 +67,12 @@ static int usage(const char *text, const char *detail)
 
 /* --- commands on job files --- */
 
-static void print_settings(const struct job *job, const struct option_table *table,
-                           const json_t *values)
-{
-    for (uint32_t i = 0; i < table->count; i++) {
-        const struct gpurun_option *row = option_at(table, i);
-        char value[200], place[600];
-
-        format_json(json_object_get(values, row->name), value, sizeof value);
-        origin_text((struct origin){NULL, 0}, place, sizeof place);
-        for (size_t k = 0; k < job->setting_count; k++)
-            if (strcmp(job->settings[k].key, row->name) == 0)
-                origin_text(job->settings[k].where, place, sizeof place);
-        printf("  %-10s %-24s %s\n", row->name, value, place);
-    }
-}
-
-static void print_bindings(const struct binding *list, size_t count)
-{
-    char place[600];
-
-    for (size_t i = 0; i < count; i++)
-        printf("  %-10s %-24s %s\n", list[i].key, list[i].text,
-               origin_text(list[i].where, place, sizeof place));
-}
-
-/* The plugin's options in a description are those that the core does not know, in the table's order. */
-static void print_plugin_settings(const struct job *job, const json_t *values)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach((json_t *)values, key, value)
-    {
-        const struct gpurun_option row = {.name = key};
-        const struct option_table one = {&row, 1, sizeof row};
-
-        if (!core_knows(key))
-            print_settings(job, &one, values);
-    }
-}
-
-static void print_job(const struct job *job, const struct checked *checked)
-{
-    const json_t *values = json_object_get(checked->description, "options");
-    size_t i;
-    json_t *name;
-
-    printf("%s\n", job->name);
-    if (values == NULL) {
-        printf("  %s\n\n", checked->trouble ? checked->trouble : "");
-        return;
-    }
-    print_settings(job, &core_options_table, values);
-    print_plugin_settings(job, values);
-    print_bindings(job->inputs, job->input_count);
-    print_bindings(job->outputs, job->output_count);
-    printf("  %-10s", "cases");
-    json_array_foreach(json_object_get(checked->description, "cases"), i, name)
-        printf(" %s", json_string_value(name));
-    printf("\n\n");
-}
-
 static void print_jobs(const struct plan *plan, const struct checked *checked)
 {
     size_t cases = 0;
 
     for (size_t i = 0; i < plan->count; i++) {
-        print_job(&plan->jobs[i], &checked[i]);
+        show_job(&plan->jobs[i], checked[i].description, checked[i].trouble);
         cases += json_array_size(json_object_get(checked[i].description, "cases"));
     }
     printf("%zu job%s, %zu case%s\n", plan->count, plan->count == 1 ? "" : "s", cases,
@@ -158,10 +109,15 @@ static int do_files(const struct arguments *a, const char *command, char **files
 
     plan_read(files, (size_t)count, a->overrides, a->override_count, a->only, &plan, &faults);
     if (a->batch.records != NULL)
-        plan_check_records(&plan, a->batch.records, &faults);
+        plan_check_records(&plan, "--records", a->batch.records, &faults);
+    if (a->batch.junit != NULL)
+        plan_check_records(&plan, "--junit", a->batch.junit, &faults);
     checked = batch_check(&plan, strcmp(command, "show") == 0, &faults);
-    faults_print(&faults);
-    if (faults.count > 0) {
+    if (!interrupted)
+        faults_print(&faults);
+    if (interrupted) {
+        code = EXIT_INTERRUPTED;
+    } else if (faults.count > 0) {
         fprintf(stderr, "gpurun: %zu fault%s, nothing was run\n", faults.count,
                 faults.count == 1 ? "" : "s");
     } else if (strcmp(command, "run") == 0) {
@@ -305,40 +261,159 @@ static bool add_override(struct arguments *a, char *text)
     return true;
 }
 
+enum {
+    ONLY = 256,
+    JSON,
+    CSV,
+    MARKDOWN,
+    JUNIT,
+    RECORDS,
+    RESUME,
+    RESUME_FROM,
+    RETRY_FAILED,
+    FAIL_FAST,
+    TIMEOUT,
+    DRY_RUN,
+    SHARD,
+    STRICT,
+    HELP,
+    VERSION
+};
+
+static bool set_timeout(struct arguments *a, const char *text)
+{
+    double seconds;
+    struct why why;
+
+    if (value_parse_duration(text, &seconds, &why) != GPURUN_OK) {
+        usage("--timeout: ", why.text);
+        return false;
+    }
+    a->overrides[a->override_count++] = (struct override){"timeout", text};
+    return true;
+}
+
+static bool set_shard(struct arguments *a, const char *text)
+{
+    struct why why;
+
+    if (shard_parse(text, &a->batch.shard, &why) == GPURUN_OK)
+        return true;
+    usage("--shard: ", why.text);
+    return false;
+}
+
+/* Options that say what a batch does; false for any other. */
+static bool set_batch_option(struct batch_options *o, int option)
+{
+    switch (option) {
+    case JSON:
+        o->format = OUTPUT_JSON;
+        return true;
+    case CSV:
+        o->format = OUTPUT_CSV;
+        return true;
+    case MARKDOWN:
+        o->format = OUTPUT_MARKDOWN;
+        return true;
+    case JUNIT:
+        o->junit = optarg;
+        return true;
+    case RECORDS:
+        o->records = optarg;
+        return true;
+    case RETRY_FAILED:
+        o->retry_failed = true;
+        o->resume = true;
+        return true;
+    case RESUME:
+        o->resume = true;
+        return true;
+    case RESUME_FROM:
+        o->resume_from[o->resume_from_count++] = optarg;
+        return true;
+    case FAIL_FAST:
+        o->fail_fast = true;
+        return true;
+    case DRY_RUN:
+        o->dry_run = true;
+        return true;
+    case STRICT:
+        o->strict = true;
+        return true;
+    }
+    return false;
+}
+
 /* -1: go on; otherwise the exit code. */
+static int set_option(struct arguments *a, int option)
+{
+    if (set_batch_option(&a->batch, option))
+        return -1;
+    switch (option) {
+    case 's':
+        return add_override(a, optarg) ? -1 : usage("-s wants KEY=VALUE, not ", optarg);
+    case ONLY:
+        a->only = optarg;
+        return -1;
+    case TIMEOUT:
+        return set_timeout(a, optarg) ? -1 : EXIT_USAGE;
+    case SHARD:
+        return set_shard(a, optarg) ? -1 : EXIT_USAGE;
+    case HELP:
+    case 'h':
+        fputs(help, stdout);
+        return EXIT_PASSED;
+    case VERSION:
+        printf("gpurun %s\n", GPURUN_VERSION);
+        return EXIT_PASSED;
+    }
+    return usage("the command line is wrong", "");
+}
+
 static int parse_arguments(int argc, char **argv, struct arguments *a)
 {
-    enum { ONLY = 256, JSON, RECORDS, STRICT, HELP, VERSION };
     static const struct option options[] = {{"only", required_argument, NULL, ONLY},
                                             {"json", no_argument, NULL, JSON},
+                                            {"csv", no_argument, NULL, CSV},
+                                            {"md", no_argument, NULL, MARKDOWN},
+                                            {"junit", required_argument, NULL, JUNIT},
                                             {"records", required_argument, NULL, RECORDS},
+                                            {"resume", no_argument, NULL, RESUME},
+                                            {"resume-from", required_argument, NULL, RESUME_FROM},
+                                            {"retry-failed", no_argument, NULL, RETRY_FAILED},
+                                            {"fail-fast", no_argument, NULL, FAIL_FAST},
+                                            {"timeout", required_argument, NULL, TIMEOUT},
+                                            {"dry-run", no_argument, NULL, DRY_RUN},
+                                            {"shard", required_argument, NULL, SHARD},
                                             {"strict", no_argument, NULL, STRICT},
                                             {"help", no_argument, NULL, HELP},
                                             {"version", no_argument, NULL, VERSION},
                                             {0}};
-    int option;
+    int option, code;
 
-    while ((option = getopt_long(argc, argv, "s:h", options, NULL)) != -1) {
-        if (option == 's' && !add_override(a, optarg))
-            return usage("-s wants KEY=VALUE, not ", optarg);
-        if (option == '?')
-            return usage("the command line is wrong", "");
-        if (option == 'h' || option == HELP) {
-            fputs(help, stdout);
-            return EXIT_PASSED;
-        }
-        if (option == VERSION) {
-            printf("gpurun %s\n", GPURUN_VERSION);
-            return EXIT_PASSED;
-        }
-        a->only = option == ONLY ? optarg : a->only;
-        a->batch.records = option == RECORDS ? optarg : a->batch.records;
-        a->batch.json = a->batch.json || option == JSON;
-        a->batch.strict = a->batch.strict || option == STRICT;
-    }
+    while ((option = getopt_long(argc, argv, "s:h", options, NULL)) != -1)
+        if ((code = set_option(a, option)) >= 0)
+            return code;
+    if (a->batch.resume && a->batch.records == NULL && a->batch.resume_from_count == 0)
+        return usage("--resume and --retry-failed want the earlier records: --records FILE, or "
+                     "--resume-from FILE",
+                     "");
+    if (a->batch.dry_run && a->batch.format != OUTPUT_TABLE)
+        return usage("--dry-run prints a list of its own: leave --json, --csv and --md out", "");
+    if (a->batch.junit != NULL && a->batch.records != NULL &&
+        strcmp(a->batch.junit, a->batch.records) == 0)
+        return usage("--junit and --records name the same file: ", a->batch.junit);
     a->words = argv + optind;
     a->count = argc - optind;
     return -1;
+}
+
+static int do_report(const struct arguments *a)
+{
+    const struct report_options options = {a->batch.format, a->batch.strict, a->batch.junit};
+
+    return report_print(a->words + 1, (size_t)a->count - 1, &options);
 }
 
 static int dispatch(const struct arguments *a)
@@ -354,6 +429,8 @@ static int dispatch(const struct arguments *a)
     if (strcmp(word, "check") == 0 || strcmp(word, "show") == 0)
         return a->count > 1 ? do_files(a, word, a->words + 1, a->count - 1)
                             : usage(word, ": name a job file");
+    if (strcmp(word, "report") == 0)
+        return a->count > 1 ? do_report(a) : usage("report: name a file of records", "");
     if (strcmp(word, "describe") == 0)
         return a->count == 2 ? do_describe(a->words[1])
                              : usage("describe wants one PLUGIN, or core", "");
@@ -365,12 +442,16 @@ static int dispatch(const struct arguments *a)
 
 int main(int argc, char **argv)
 {
-    struct arguments a = {.overrides = calloc((size_t)argc + 1, sizeof *a.overrides)};
-    int code = EXIT_FAILED;
+    struct arguments a = {.overrides = allocate((size_t)argc + 1, sizeof *a.overrides)};
+    int code;
 
-    if (a.overrides != NULL && (code = parse_arguments(argc, argv, &a)) < 0)
+    signal(SIGPIPE, SIG_DFL); /* `| head` ends it, whoever started it */
+    a.batch.resume_from = allocate((size_t)argc + 1, sizeof *a.batch.resume_from);
+    code = parse_arguments(argc, argv, &a);
+    if (code < 0)
         code = dispatch(&a);
     free(a.overrides);
+    free(a.batch.resume_from);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "gpurun: standard output: write failed\n");
         code = code == EXIT_PASSED ? EXIT_FAILED : code;

@@ -5,7 +5,9 @@
 #ifndef GPURUN_BATCH_BATCH_H
 #define GPURUN_BATCH_BATCH_H
 
+#include "batch/shard.h"
 #include "plan/job.h"
+#include "report/output.h"
 #include <jansson.h>
 
 enum exit_code {
@@ -27,14 +29,22 @@ struct checked {
 
 /* Validates every job in a child: faults are added, results (one per job, for batch_free_checked) returned.
  * A setup that crashes or hangs is no fault of the text: the job stays, and running it will tell. With
- * `options` the descriptions hold every option, resolved. */
+ * `options` the descriptions hold every option, resolved. From here on signals are caught (interrupt.h). */
 struct checked *batch_check(const struct plan *plan, bool options, struct faults *faults);
 void batch_free_checked(struct checked *checked, size_t count);
 
 struct batch_options {
-    bool json;           /* standard output carries one JSON document and nothing else */
-    bool strict;         /* unsupported cases count as failures */
-    const char *records; /* append records here; NULL: nowhere */
+    enum output_format format;
+    struct shard shard;       /* the part of the jobs to run */
+    bool strict;              /* unsupported cases count as failures */
+    bool fail_fast;           /* stop at the first case that did not pass */
+    bool dry_run;             /* say what would run */
+    const char *junit;        /* write JUnit XML here at the end; NULL: nowhere */
+    const char *records;      /* append records here; NULL: nowhere */
+    bool resume;              /* leave out what has a record, in `records` or in `resume_from` */
+    bool retry_failed;        /* but not where the last one did not pass */
+    const char **resume_from; /* more files to read */
+    size_t resume_from_count;
 };
 
 enum exit_code batch_run(const struct plan *plan, const struct checked *checked,

@@ -55,6 +55,13 @@ static int wait_ms(double deadline)
     return left < 0 ? 0 : left > 1000 ? 1000 : (int)left + 1;
 }
 
+bool channel_wait(int fd, double deadline)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return poll(&p, 1, wait_ms(deadline)) > 0;
+}
+
 static enum channel_event receive_bytes(int fd, double deadline, const volatile int *stop,
                                         void *bytes, size_t size)
 {

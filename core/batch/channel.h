@@ -18,6 +18,9 @@ enum channel_event {
 /* Sends and releases `message`; false when the other end is gone. */
 bool channel_send(int fd, json_t *message);
 
+/* Waits until `deadline` for the start of a message, or for the other end to go; false: neither came. */
+bool channel_wait(int fd, double deadline);
+
 /* Waits for a message until `deadline` (now_s seconds; 0: for ever) or until *stop (may be NULL). The
  * message is the caller's. */
 enum channel_event channel_receive(int fd, double deadline, const volatile int *stop,

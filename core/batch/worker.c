@@ -107,6 +107,14 @@ static void run_job(struct server *s, const struct job *job, const json_t *skip,
         json_object_set_new(end, "end", json_integer(runner_run(job, &l->plugin, skip, &listener)));
 }
 
+static void identify_job(struct server *s, const struct job *job, json_t *end)
+{
+    struct loaded *l = load(s, job->core.plugin);
+
+    if (l->is_good)
+        json_object_set_new(end, "result", runner_identify(job, &l->plugin));
+}
+
 static void describe(struct server *s, const char *name, json_t *end)
 {
     struct loaded *l = load(s, name);
@@ -138,6 +146,8 @@ static void obey(struct server *s, const json_t *command)
         check_job(s, &s->plan->jobs[job], json_is_true(json_object_get(command, "options")), end);
     else if (strcmp(what, "run") == 0)
         run_job(s, &s->plan->jobs[job], json_object_get(command, "skip"), end);
+    else if (strcmp(what, "identify") == 0)
+        identify_job(s, &s->plan->jobs[job], end);
     else if (strcmp(what, "describe") == 0)
         describe(s, plugin, end);
     else if (strcmp(what, "selftest") == 0)
@@ -157,12 +167,21 @@ static void redirect_streams(void)
     dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
+/* What else the parent has open, the locked records above all, is not for plugins. */
+static void keep_only(int fd)
+{
+    if (fd > STDERR_FILENO + 1)
+        close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
+    close_range((unsigned)fd + 1, ~0u, 0);
+}
+
 static void serve(const struct plan *plan, int fd)
 {
     struct server s = {.plan = plan, .fd = fd};
     json_t *command;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    keep_only(fd);
     signal(SIGINT, SIG_IGN); /* the parent decides what an interrupt ends */
     signal(SIGTERM, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
@@ -197,6 +216,15 @@ bool worker_start(struct worker *w, const struct plan *plan)
     close(pair[0]);
     *w = (struct worker){0};
     return false;
+}
+
+bool worker_command(struct worker *w, const struct plan *plan, json_t *command)
+{
+    if (w->pid == 0 && !worker_start(w, plan)) {
+        json_decref(command);
+        return false;
+    }
+    return channel_send(w->fd, command);
 }
 
 /* Waits up to `seconds`, then kills. True when it ended of its own. */

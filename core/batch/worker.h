@@ -2,8 +2,9 @@
  * A worker: a child process that loads plugins, owns a device and does what it is told over a channel.
  * The parent never loads a plugin and never touches CUDA, so whatever happens in here costs one case.
  *
- * Commands: {"do":"check","job":I,"options":BOOL}  {"do":"run","job":I,"skip":[NAME...]}  {"do":"describe","plugin":NAME}
- * {"do":"devices"}  {"do":"selftest","plugin":NAME}. Each is answered by any number of messages (those of
+ * Commands: {"do":"check","job":I,"options":BOOL}  {"do":"run","job":I,"skip":[NAME...]}
+ * {"do":"identify","job":I}  {"do":"describe","plugin":NAME}  {"do":"devices"}
+ * {"do":"selftest","plugin":NAME}. Each is answered by any number of messages (those of
  * runner.h) and then {"type":"end"}, with "result", "faults", "load_error" or "end" (enum runner_end)
  * where they apply.
  */
@@ -21,6 +22,9 @@ struct worker {
 
 /* Forks a worker that serves `plan` (may be NULL). False when the system gives no process. */
 bool worker_start(struct worker *w, const struct plan *plan);
+
+/* Sends a command, which it takes over, to the worker, started first if there is none. False when that fails. */
+bool worker_command(struct worker *w, const struct plan *plan, json_t *command);
 
 /* Ends it, kindly when it is idle, else at once. */
 void worker_stop(struct worker *w, bool kindly);

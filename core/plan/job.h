@@ -22,6 +22,7 @@ struct core_options {
     int64_t repeat;                     /* rounds */
     int64_t warmup;                     /* runs */
     double min_time, max_time, timeout; /* seconds */
+    int64_t retries;                    /* of a case that crashed, hung or failed to run */
     int64_t verify;                     /* VERIFY_... below */
     int64_t cpu;                        /* 0 or 1 */
     int64_t threads;                    /* or GPURUN_AUTO */
@@ -85,8 +86,9 @@ void plan_read(char *const *paths, size_t path_count, const struct override *ove
 void plan_make(const struct override *overrides, size_t override_count, const char *only,
                struct plan *plan, struct faults *faults);
 
-/* --records may name no file that the plan reads or writes. */
-void plan_check_records(const struct plan *plan, const char *path, struct faults *faults);
+/* The file of an option, --records or --junit, may be none that the plan reads or writes. */
+void plan_check_records(const struct plan *plan, const char *option, const char *path,
+                        struct faults *faults);
 
 void plan_free(struct plan *plan);
 

@@ -117,9 +117,10 @@ static void check_clashes(const struct plan *plan, struct faults *faults)
     free_uses(&uses);
 }
 
-void plan_check_records(const struct plan *plan, const char *path, struct faults *faults)
+void plan_check_records(const struct plan *plan, const char *option, const char *path,
+                        struct faults *faults)
 {
-    const struct path_use records = {.text = path, .where = {"--records", 0}, .use = AS_OUTPUT};
+    const struct path_use records = {.text = path, .where = {option, 0}, .use = AS_OUTPUT};
     struct path_uses uses = list_uses(plan);
     char *resolved = job_resolved_path(path);
 

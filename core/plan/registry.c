@@ -239,6 +239,16 @@ static enum gpurun_status inspect_file(const char *path, char *build, size_t siz
     return GPURUN_OK;
 }
 
+void registry_build(const char *path, char *build, size_t size)
+{
+    struct why why;
+
+    if (access(path, R_OK) == 0)
+        inspect_file(path, build, size, &why); /* what it says of the format is for loading */
+    else
+        build[0] = '\0';
+}
+
 /* --- is the table sound --- */
 
 static const char *missing_hook(const struct gpurun_plugin *p)

@@ -19,6 +19,9 @@ struct plugin {
 /* Where NAME's file is, for the caller to free; NULL when there is none, with the places tried in *why. */
 char *registry_find(const char *name, struct why *why);
 
+/* The hash of a file's bytes, as in struct plugin; "" when it cannot be read. */
+void registry_build(const char *path, char *build, size_t size);
+
 /* Loads the file found for NAME, checks its table, and keeps it open for the life of the process.
  * GPURUN_ERROR with every reason otherwise. */
 enum gpurun_status registry_load(const char *name, struct plugin *out, struct why *why);

@@ -1,6 +1,7 @@
 #include "report/table.h"
 
 #include "plan/job.h"
+#include "report/progress.h"
 #include "run/record.h"
 #include <math.h>
 #include <stdio.h>
@@ -9,8 +10,6 @@
 #include <unistd.h>
 
 enum { COLUMNS = 12, CELL = 64 };
-
-static bool progress_shown;
 
 /* --- small formatting --- */
 
@@ -49,9 +48,9 @@ void format_bytes(double bytes, char *text, size_t size)
 /* Four significant digits without an exponent. */
 static void format_number(double value, char *text, size_t size)
 {
-    const int digits = value > 0 ? (int)floor(log10(value)) + 1 : 1;
+    const double digits = value > 0 ? floor(log10(value)) + 1 : 1;
 
-    snprintf(text, size, "%.*f", digits >= 4 ? 0 : digits <= -3 ? 6 : 4 - digits, value);
+    snprintf(text, size, "%.*f", digits >= 4 ? 0 : digits <= -3 ? 6 : 4 - (int)digits, value);
 }
 
 void format_json(const json_t *value, char *text, size_t size)
@@ -140,7 +139,8 @@ static void print_machine(const json_t *heading)
                (long long)json_integer_value(json_object_get(e, "sm_count")), bytes,
                json_text_at(heading, "memory"));
     } else {
-        printf("  GPU       none used: %s\n", json_text_at(heading, "no_gpu"));
+        printf("  GPU       none used%s%s\n", json_text_at(heading, "no_gpu")[0] ? ": " : "",
+               json_text_at(heading, "no_gpu"));
     }
     printf("  CPU       %s, %lld of %lld threads\n", json_text_at(e, "cpu"),
            (long long)json_integer_value(json_object_get(e, "threads")),
@@ -252,6 +252,8 @@ static void add_row(struct table *t, const json_t *row, struct units unit)
     for (char *c = cells[1]; *c; c++)
         if (strcmp(json_text_at(row, "status"), "unsupported") != 0 && *c >= 'a' && *c <= 'z')
             *c = (char)(*c - 'a' + 'A');
+    if (json_is_true(json_object_get(row, "resumed")))
+        strncat(cells[1], ", resumed", CELL - strlen(cells[1]) - 1);
     set_proof(cells[2], json_object_get(row, "proof"));
     set_number(cells[3], median * unit.per_ms);
     if (median > 0)
@@ -283,9 +285,9 @@ static void print_table(const struct table *t)
             for (int k = 0; k < t->rows; k++)
                 width = (int)strlen(t->cells[k][c]) > width ? (int)strlen(t->cells[k][c]) : width;
             if (colour && c == 1 && r > 0)
-                printf("%s", strcmp(cell, "PASSED") == 0        ? "\033[32m"
-                             : strcmp(cell, "unsupported") == 0 ? "\033[33m"
-                                                                : "\033[31m");
+                printf("%s", strncmp(cell, "PASSED", 6) == 0         ? "\033[32m"
+                             : strncmp(cell, "unsupported", 11) == 0 ? "\033[33m"
+                                                                     : "\033[31m");
             printf(c < 3 ? "%-*s" : "%*s", width, cell);
             if (colour && c == 1 && r > 0)
                 printf("\033[0m");
@@ -364,22 +366,6 @@ static void print_shown(const json_t *rows)
     }
 }
 
-static void clear_progress(void)
-{
-    if (progress_shown)
-        fprintf(stderr, "\r\033[K");
-    progress_shown = false;
-}
-
-void table_progress(const char *job, const char *name, const char *phase)
-{
-    if (!isatty(STDERR_FILENO))
-        return;
-    fprintf(stderr, "\r\033[K%.60s  %s  %s", job, name ? name : "", phase);
-    fflush(stderr);
-    progress_shown = true;
-}
-
 /* Records in the order of the job's cases, which is not that in which they ended. For the caller to free. */
 static json_t *in_case_order(const json_t *heading, const json_t *ended)
 {
@@ -397,15 +383,37 @@ static json_t *in_case_order(const json_t *heading, const json_t *ended)
     return rows;
 }
 
-void table_print(const char *job, const json_t *heading, const json_t *ended)
+/* The first record of the device, else the first that knows its machine. */
+static const json_t *heading_of(const json_t *ended)
 {
-    struct table *t = calloc(1, sizeof *t);
-    json_t *rows = in_case_order(heading, ended);
-    const struct units unit = choose_units(rows);
+    const json_t *found = NULL;
     size_t i;
     json_t *row;
 
-    clear_progress();
+    json_array_foreach(ended, i, row)
+    {
+        const json_t *e = json_object_get(row, "environment");
+
+        if (e != NULL && strcmp(json_text_at(row, "device"), "cpu") != 0)
+            return row;
+        if (e != NULL && found == NULL)
+            found = row;
+    }
+    return found;
+}
+
+void table_print(const char *job, const json_t *heading, const json_t *ended)
+{
+    struct table *t = calloc(1, sizeof *t);
+    json_t *rows, *row;
+    struct units unit;
+    size_t i;
+
+    if (heading == NULL)
+        heading = heading_of(ended);
+    rows = in_case_order(heading, ended);
+    unit = choose_units(rows);
+    progress_clear();
     printf("%s\n", job);
     if (heading != NULL) {
         print_options(heading);
@@ -426,17 +434,20 @@ void table_print(const char *job, const json_t *heading, const json_t *ended)
     free(t);
 }
 
-void table_summary(size_t passed, size_t unsupported, size_t failed, const char *verdict)
+void table_summary(size_t passed, size_t unsupported, size_t failed, size_t resumed,
+                   const char *verdict)
 {
     const bool good = strcmp(verdict, "PASSED") == 0;
     const char *start = use_colour() ? good ? "\033[32m" : "\033[31m" : "";
 
-    clear_progress();
+    progress_clear();
     printf("%s%s%s: %zu of %zu cases passed", start, verdict, start[0] ? "\033[0m" : "", passed,
            passed + unsupported + failed);
     if (unsupported > 0)
         printf(", %zu unsupported", unsupported);
     if (failed > 0)
         printf(", %zu not", failed);
+    if (resumed > 0)
+        printf("; %zu resumed", resumed);
     printf("\n");
 }

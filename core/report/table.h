@@ -8,14 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* `heading` is the job message of runner.h, NULL when the job never got so far; `ended` its records. */
+/* `heading` is the job message of runner.h, NULL when the job never got so far or did not run: a record then
+ * stands in, where one knows the machine. `ended` are its records. */
 void table_print(const char *job, const json_t *heading, const json_t *ended);
 
-/* The last line: how many passed and whether that is all. */
-void table_summary(size_t passed, size_t unsupported, size_t failed, const char *verdict);
-
-/* On a terminal: what is running now, in place. Elsewhere nothing. */
-void table_progress(const char *job, const char *name, const char *phase);
+/* The last line: how many passed and whether that is all; `resumed` of them are from earlier records. */
+void table_summary(size_t passed, size_t unsupported, size_t failed, size_t resumed,
+                   const char *verdict);
 
 /* 100M, 1.5K, 123: exact, short. And 400 MB, 1.2 GB: three digits. */
 void format_count(long long count, char *text, size_t size);

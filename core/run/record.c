@@ -2,6 +2,7 @@
 
 #include "gpurun/version.h"
 #include "job/memory.h"
+#include "run/identity.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,22 +132,6 @@ static json_t *inputs_json(const struct run *run)
     return list;
 }
 
-static void cpu_model(char *text, size_t size)
-{
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    char line[256];
-
-    snprintf(text, size, "unknown");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':') != NULL) {
-            snprintf(text, size, "%s", strchr(line, ':') + 2);
-            text[strcspn(text, "\n")] = '\0';
-            break;
-        }
-    if (f != NULL)
-        fclose(f);
-}
-
 static json_t *environment_json(const struct run *run)
 {
     const struct device_info *d = &run->device_info;
@@ -154,12 +139,13 @@ static json_t *environment_json(const struct run *run)
     json_t *e = json_object();
 
     gethostname(host, sizeof host - 1);
-    cpu_model(cpu, sizeof cpu);
+    identity_cpu_model(cpu, sizeof cpu);
     json_object_set_new(e, "host", json_text(host));
     json_object_set_new(e, "cpu", json_text(cpu));
     json_object_set_new(e, "cpus", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
     json_object_set_new(e, "threads", json_integer(run->core.threads));
     json_object_set_new(e, "build", json_string(GPURUN_VERSION));
+    json_object_set_new(e, "program_build", json_string(identity_build()));
     json_object_set_new(e, "plugin_build", json_string(run->plugin->build));
     if (run->device == NULL)
         return e;
@@ -182,6 +168,15 @@ json_t *record_options(const struct run *run)
     return options;
 }
 
+static json_t *case_names(const struct run *run)
+{
+    json_t *names = json_array();
+
+    for (int i = 0; i < run->case_count; i++)
+        json_array_append_new(names, json_string(run->cases[i].name));
+    return names;
+}
+
 json_t *record_job(const struct run *run)
 {
     json_t *job = json_object();
@@ -197,6 +192,7 @@ json_t *record_job(const struct run *run)
     json_object_set_new(job, "options", record_options(run));
     json_object_set_new(job, "input", inputs_json(run));
     json_object_set_new(job, "environment", environment_json(run));
+    json_object_set_new(job, "cases", case_names(run));
     json_object_set_new(job, "started", json_string(run->started));
     return job;
 }
@@ -292,27 +288,6 @@ static void add_times(json_t *record, const struct run *run, const struct run_ca
     json_object_set_new(record, "versus", versus_json(run, c));
 }
 
-/* case_id is the question (name, options, variant, memory); key adds who answered it and on what data. */
-static void add_identity(json_t *record, const struct run *run)
-{
-    json_t *question =
-        json_pack("{sOsOsOsO}", "job", json_object_get(record, "job"), "options",
-                  json_object_get(record, "options"), "variant", json_object_get(record, "variant"),
-                  "memory", json_object_get(record, "memory"));
-    char *text = json_dumps(question, JSON_COMPACT | JSON_SORT_KEYS);
-    uint64_t hash = XXH3_64bits(text, strlen(text));
-
-    json_object_set_new(record, "case_id", hash_text(hash));
-    hash = XXH3_64bits_withSeed(GPURUN_VERSION, strlen(GPURUN_VERSION), hash);
-    hash = XXH3_64bits_withSeed(run->plugin->build, strlen(run->plugin->build), hash);
-    hash = XXH3_64bits_withSeed(run->device_info.name, strlen(run->device_info.name), hash);
-    for (int i = 0; i < run->buffer_count; i++)
-        hash = XXH3_64bits_withSeed(&run->buffers[i].hash, sizeof run->buffers[i].hash, hash);
-    json_object_set_new(record, "key", hash_text(hash));
-    free(text);
-    json_decref(question);
-}
-
 json_t *record_case(const struct run *run, const struct run_case *c, const json_t *job)
 {
     json_t *record = json_copy((json_t *)job);
@@ -335,7 +310,8 @@ json_t *record_case(const struct run *run, const struct run_case *c, const json_
     json_object_set_new(record, "round_id", hash_text((uint64_t)run->core.seed));
     json_object_set_new(record, "cache", json_string("hot"));
     json_object_set_new(record, "launch", json_string("stream"));
-    add_identity(record, run);
+    json_object_set_new(record, "case_id", json_string(c->case_id));
+    json_object_set_new(record, "key", json_string(c->key));
     return record;
 }
 

@@ -7,7 +7,7 @@
 enum { RECORD_SCHEMA = 1 };
 
 /* What the table's heading needs and every record of the job repeats: plugin, memory, device, options,
- * input, environment. For the caller to free. */
+ * input, environment, names of cases. For the caller to free. */
 json_t *record_job(const struct run *run);
 
 /* All options of the core and the plugin, resolved. For the caller to free. */

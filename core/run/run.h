@@ -11,6 +11,7 @@
 #include "run/generate.h"
 
 enum { TENSORS_MAX = 16, CASES_MAX = 64, WRONG_SHOWN = 10 };
+enum { HASH_TEXT = 17 }; /* a hash in hexadecimal, with its end */
 
 /* A tensor with the allocations behind it. The tensor is first: the plugin holds a pointer to it. */
 struct buffer {
@@ -51,6 +52,7 @@ struct run_case {
     struct samples time_ms, end_to_end_ms, upload_ms, download_ms;
     double spent_s;
     json_t *shown; /* what `show` asked for; NULL if nothing */
+    char case_id[HASH_TEXT], key[HASH_TEXT];
 };
 
 struct run {

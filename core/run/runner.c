@@ -2,6 +2,7 @@
 
 #include "job/memory.h"
 #include "job/value.h"
+#include "run/identity.h"
 #include "run/record.h"
 #include "run/rounds.h"
 #include "run/tensors.h"
@@ -234,17 +235,25 @@ static enum gpurun_status write_answer(struct runner *r)
 
 static void send_job(struct runner *r, const struct why *no_gpu)
 {
-    json_t *message, *cases = json_array();
+    json_t *message;
 
-    for (int i = 0; i < r->run.case_count; i++)
-        json_array_append_new(cases, json_string(r->run.cases[i].name));
     r->job = record_job(&r->run);
     message = json_copy(r->job);
     json_object_set_new(message, "type", json_string("job"));
-    json_object_set_new(message, "cases", cases);
     if (r->run.device == NULL)
         json_object_set_new(message, "no_gpu", json_text(no_gpu->text));
     say(r, message);
+}
+
+static json_t *identities(const struct run *run)
+{
+    json_t *all = json_object();
+
+    for (int i = 0; i < run->case_count; i++)
+        json_object_set_new(
+            all, run->cases[i].name,
+            json_pack("{ssss}", "case_id", run->cases[i].case_id, "key", run->cases[i].key));
+    return all;
 }
 
 /* Setup, data, cases. A failure here is every case's. */
@@ -256,6 +265,8 @@ static enum gpurun_status begin(struct runner *r)
     GPURUN_TRY(open_device(r, &no_gpu));
     GPURUN_TRY(run_setup(&r->run));
     list_cases(&r->run, r->skip);
+    identity_set(&r->run);
+    say(r, json_pack("{ssso}", "type", "cases", "cases", identities(&r->run)));
     enter(r, NULL, "data");
     GPURUN_TRY(tensors_allocate(&r->run));
     GPURUN_TRY(tensors_fill(&r->run));
@@ -287,10 +298,10 @@ static void release_all(struct run *run)
 /* Before there are cases to blame, the job as a whole is the case. */
 static void end_all(struct runner *r, enum gpurun_status status)
 {
-    if (r->job == NULL)
-        r->job = record_job(&r->run);
     if (r->run.case_count == 0)
         add_case(&r->run, NULL, "cpu", r->skip);
+    if (r->job == NULL)
+        r->job = record_job(&r->run);
     for (int i = 0; i < r->run.case_count; i++)
         if (case_is_live(&r->run.cases[i]))
             case_end(&r->run, &r->run.cases[i], status);
@@ -343,13 +354,15 @@ static json_t *describe_checked(struct run *run, bool options)
 {
     json_t *cases = json_array();
     const char *list = run->core.variant;
-    char item[64];
+    char item[64], question[HASH_TEXT];
 
     if (run->core.cpu)
         json_array_append_new(cases, json_string("cpu"));
     while (strcmp(run->core.device, "cpu") != 0 && list_next(&list, item, sizeof item))
         json_array_append_new(cases, json_string(item));
-    return json_pack("{soso*}", "cases", cases, "options", options ? record_options(run) : NULL);
+    identity_question(run, question);
+    return json_pack("{sossso*}", "cases", cases, "question", question, "options",
+                     options ? record_options(run) : NULL);
 }
 
 json_t *runner_check(const struct job *job, const struct plugin *plugin, bool options,
@@ -372,4 +385,31 @@ json_t *runner_check(const struct job *job, const struct plugin *plugin, bool op
     run_finish(run);
     free(run);
     return described;
+}
+
+static void silence(void *user, json_t *message)
+{
+    (void)user;
+    json_decref(message);
+}
+
+json_t *runner_identify(const struct job *job, const struct plugin *plugin)
+{
+    const struct runner_listener nobody = {silence, NULL};
+    struct runner *r = allocate(1, sizeof *r);
+    struct faults faults = {0};
+    struct why no_gpu;
+    json_t *found = NULL;
+
+    r->listener = &nobody;
+    if (run_prepare(&r->run, job, plugin, &faults) == GPURUN_OK &&
+        open_device(r, &no_gpu) == GPURUN_OK && run_setup(&r->run) == GPURUN_OK) {
+        list_cases(&r->run, NULL);
+        identity_set(&r->run);
+        found = identities(&r->run);
+    }
+    release_all(&r->run);
+    faults_free(&faults);
+    free(r);
+    return found;
 }

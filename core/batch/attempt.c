@@ -1,0 +1,313 @@
+#include "batch/attempt.h"
+
+#include "batch/interrupt.h"
+#include "job/memory.h"
+#include "report/progress.h"
+#include "run/identity.h"
+#include "run/record.h"
+#include "run/runner.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct job *batch_job(const struct batch *b, const struct attempt *a)
+{
+    return &b->plan->jobs[a->index];
+}
+
+static void set(json_t **slot, json_t *value)
+{
+    json_decref(*slot);
+    *slot = json_incref(value);
+}
+
+bool names_hold(const json_t *names, const char *name)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(names, i, item) if (strcmp(json_string_value(item), name) == 0) return true;
+    return false;
+}
+
+/* The job's cases are these: the total follows. */
+void attempt_expect(struct batch *b, struct attempt *a, json_t *names)
+{
+    b->total += json_array_size(names);
+    b->total -= json_array_size(a->expected);
+    set(&a->expected, names);
+}
+
+bool attempt_has_rest(const struct attempt *a)
+{
+    size_t i;
+    json_t *name;
+
+    json_array_foreach(a->expected, i,
+                       name) if (!names_hold(a->done, json_string_value(name))) return true;
+    return false;
+}
+
+/* --- identities --- */
+
+/* The hash of a plugin's file, "" where there is none; the last one is kept, for the next job is mostly of the
+ * same plugin. It belongs to the batch. */
+static const char *plugin_build(struct batch *b, const char *plugin)
+{
+    struct why why;
+    char *path;
+
+    if (b->hashed != NULL && strcmp(b->hashed, plugin) == 0)
+        return b->hash;
+    b->hashed = plugin;
+    b->hash[0] = '\0';
+    if ((path = registry_find(plugin, &why)) != NULL)
+        registry_build(path, b->hash, sizeof b->hash);
+    free(path);
+    return b->hash;
+}
+
+/* case_id and key of a case that no worker has told: from the text and the plugin's file. */
+void attempt_identity(struct batch *b, const struct attempt *a, const char *name, char *case_id,
+                      char *key)
+{
+    identity_case(a->question, name, case_id);
+    identity_key_of_text(case_id, plugin_build(b, batch_job(b, a)->core.plugin), key);
+}
+
+/* The job's part of a record whose worker died after it had told it. */
+static void add_heading(const struct attempt *a, json_t *record)
+{
+    static const char *const fields[] = {"memory", "options", "input", "environment", "cases"};
+
+    for (size_t i = 0; a->heading != NULL && i < sizeof fields / sizeof fields[0]; i++)
+        if (json_object_get(record, fields[i]) == NULL)
+            json_object_set(record, fields[i], json_object_get(a->heading, fields[i]));
+    if (json_object_get(record, "cases") == NULL)
+        json_object_set(record, "cases", a->expected);
+}
+
+/* What the worker did not know, or did not live to say. */
+static void complete_record(struct batch *b, const struct attempt *a, json_t *record)
+{
+    const char *name = json_text_at(record, "variant");
+    const json_t *known = json_object_get(a->identities, name);
+    const json_int_t tries = json_integer_value(json_object_get(a->tries, name)) +
+                             json_integer_value(json_object_get(a->tries, ""));
+    char case_id[HASH_TEXT], key[HASH_TEXT];
+
+    json_object_set_new(record, "attempts", json_integer(tries + 1));
+    json_object_set_new(record, "job_id", json_string(a->question));
+    add_heading(a, record);
+    if (json_text_at(record, "key")[0] != '\0')
+        return;
+    if (known != NULL) {
+        json_object_set(record, "case_id", json_object_get(known, "case_id"));
+        json_object_set(record, "key", json_object_get(known, "key"));
+        return;
+    }
+    attempt_identity(b, a, name, case_id, key);
+    json_object_set_new(record, "case_id", json_string(case_id));
+    json_object_set_new(record, "key", json_string(key));
+}
+
+/* --- cases that end --- */
+
+/* Takes over `record`. */
+static void take_record(struct batch *b, struct attempt *a, json_t *record)
+{
+    complete_record(b, a, record);
+    json_array_append(a->done, json_object_get(record, "variant"));
+    ledger_enter(&b->ledger, record);
+    json_array_append_new(a->rows, record);
+    if (b->options->fail_fast && ledger_has_failure(&b->ledger))
+        b->has_stopped = true;
+}
+
+/* The record of a case whose worker cannot tell: on the device, where that is known. */
+static json_t *lost_record(const struct batch *b, const struct attempt *a, const char *name,
+                           enum case_status status, const char *reason)
+{
+    json_t *record = record_lost(batch_job(b, a), name, status, reason);
+
+    if (a->heading != NULL)
+        json_object_set(record, "device", json_object_get(a->heading, "device"));
+    if (a->heading != NULL && strcmp(name, "cpu") == 0)
+        json_object_set_new(record, "device", json_string("cpu"));
+    return record;
+}
+
+/* Every expected case without a record ends with this one. */
+void attempt_end_rest(struct batch *b, struct attempt *a, enum case_status status,
+                      const char *reason)
+{
+    size_t i;
+    json_t *name;
+
+    json_array_foreach(a->expected, i, name) if (!names_hold(a->done, json_string_value(name)))
+        take_record(b, a, lost_record(b, a, json_string_value(name), status, reason));
+}
+
+/* True when what failed is to be tried again, and counts that; `name` "" is the job as a whole. */
+static bool try_again(const struct batch *b, struct attempt *a, const char *name,
+                      const char *status, const char *reason)
+{
+    const json_int_t tries = json_integer_value(json_object_get(a->tries, name));
+    const long long retries = batch_job(b, a)->core.retries;
+
+    if (tries >= retries || interrupted)
+        return false;
+    json_object_set_new(a->tries, name, json_integer(tries + 1));
+    a->again = true;
+    progress_clear();
+    fprintf(stderr, "gpurun: %s%s%s: %s: %s: tried again, %lld of %lld\n", batch_job(b, a)->name,
+            name[0] ? " " : "", name, status, reason, (long long)tries + 1, retries);
+    return true;
+}
+
+static void take_worker_record(struct batch *b, struct attempt *a, json_t *record)
+{
+    const bool is_error = strcmp(json_text_at(record, "status"), "error") == 0;
+
+    if (is_error &&
+        try_again(b, a, json_text_at(record, "variant"), "error", json_text_at(record, "reason")))
+        return;
+    take_record(b, a, json_incref(record));
+}
+
+/* The worker died or hung. With a case in hand it is that case's fault and the job goes on without it
+ * (true); otherwise the whole job ends. */
+static bool lose_worker(struct batch *b, struct attempt *a, enum case_status status,
+                        const char *how)
+{
+    const char *name = json_string_value(a->current);
+    const bool is_case = name != NULL && !names_hold(a->done, name);
+    char reason[400];
+
+    snprintf(reason, sizeof reason, "%s: %s", a->phase[0] ? a->phase : "start", how);
+    if (!attempt_has_rest(a)) { /* no case is left to blame, but it is a failure */
+        fprintf(stderr, "gpurun: %s: %s\n", batch_job(b, a)->name, reason);
+        b->any_bad_end = true;
+        return false;
+    }
+    if (try_again(b, a, is_case ? name : "", case_status_name(status), reason))
+        return true;
+    if (is_case) {
+        take_record(b, a, lost_record(b, a, name, status, reason));
+        return !b->has_stopped;
+    }
+    attempt_end_rest(b, a, status, reason);
+    return false;
+}
+
+/* --- one job --- */
+
+static void show_progress(const struct batch *b, const struct attempt *a)
+{
+    const struct ledger *l = &b->ledger;
+    const struct progress progress = {.done = l->passed + l->unsupported + l->failed,
+                                      .resumed = l->resumed,
+                                      .total = b->total,
+                                      .failed = l->failed,
+                                      .elapsed_s = now_s() - b->start};
+
+    progress_show(&progress, batch_job(b, a)->name, json_string_value(a->current), a->phase);
+}
+
+/* Takes one message of a running job; true at its end, *end then says what is next. */
+static bool take_message(struct batch *b, struct attempt *a, const json_t *message,
+                         enum runner_end *end)
+{
+    const char *type = json_text_at(message, "type");
+
+    if (strcmp(type, "phase") == 0) {
+        set(&a->current, json_object_get(message, "case"));
+        snprintf(a->phase, sizeof a->phase, "%s", json_text_at(message, "phase"));
+        show_progress(b, a);
+    } else if (strcmp(type, "cases") == 0) {
+        set(&a->identities, json_object_get(message, "cases"));
+    } else if (strcmp(type, "job") == 0) {
+        set(&a->heading, (json_t *)message);
+        attempt_expect(b, a, json_object_get(message, "cases"));
+    } else if (strcmp(type, "record") == 0) {
+        take_worker_record(b, a, json_object_get(message, "record"));
+    } else if (strcmp(type, "no-device") == 0) {
+        b->any_no_device = true;
+    } else if (strcmp(type, "end") == 0) {
+        *end = (enum runner_end)json_integer_value(json_object_get(message, "end"));
+        if (json_object_get(message, "load_error") != NULL) {
+            b->any_no_load = true;
+            attempt_end_rest(b, a, CASE_ERROR, json_text_at(message, "load_error"));
+        }
+        return true;
+    }
+    return false;
+}
+
+/* The next message; lines of --records are synced while there is none. */
+static enum channel_event next_message(struct batch *b, double deadline, json_t **message)
+{
+    const double due = records_sync_due(&b->ledger.records);
+
+    if (due > 0 && !channel_wait(b->worker.fd, due))
+        records_sync(&b->ledger.records);
+    return channel_receive(b->worker.fd, deadline, &interrupted, message);
+}
+
+/* Takes messages until the job's end (true), or until it cannot go on: *event says why. */
+static bool follow_job(struct batch *b, struct attempt *a, enum channel_event *event,
+                       enum runner_end *end)
+{
+    const double deadline = now_s() + batch_job(b, a)->core.timeout;
+    bool ended = false;
+    json_t *message;
+
+    *event = CHANNEL_ENDED;
+    if (!worker_command(
+            &b->worker, b->plan,
+            json_pack("{sssIsO}", "do", "run", "job", (json_int_t)a->index, "skip", a->done)))
+        return false;
+    while (!ended && !b->has_stopped &&
+           (*event = next_message(b, deadline, &message)) == CHANNEL_MESSAGE) {
+        ended = take_message(b, a, message, end);
+        json_decref(message);
+    }
+    return ended;
+}
+
+/* One attempt at a job; true when it is to be run again without the cases that have records. */
+bool attempt_run(struct batch *b, struct attempt *a)
+{
+    enum channel_event event;
+    enum runner_end end = RUNNER_DONE;
+    char text[200];
+
+    set(&a->current, NULL);
+    a->phase[0] = '\0';
+    a->again = false;
+    if (follow_job(b, a, &event, &end)) {
+        if (end != RUNNER_DONE)
+            worker_stop(&b->worker, false);
+        return !b->has_stopped && (end == RUNNER_AGAIN || a->again);
+    }
+    if (b->has_stopped) {
+        worker_stop(&b->worker, false);
+        return false;
+    }
+    if (event == CHANNEL_INTERRUPTED) {
+        worker_stop(&b->worker, false);
+        attempt_end_rest(b, a, CASE_INTERRUPTED, "interrupted");
+        return false;
+    }
+    if (event == CHANNEL_TIMEOUT) {
+        worker_stop(&b->worker, false);
+        snprintf(text, sizeof text, "not done after %gs (timeout)", batch_job(b, a)->core.timeout);
+        return lose_worker(b, a, CASE_TIMEOUT, text);
+    }
+    if (b->worker.pid == 0)
+        snprintf(text, sizeof text, "cannot start a process: %s", strerror(errno));
+    else
+        worker_bury(&b->worker, text, sizeof text);
+    return lose_worker(b, a, CASE_CRASHED, text);
+}

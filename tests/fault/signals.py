@@ -1,0 +1,187 @@
+"""Signals, pipes and terminals around gpurun: signals.py GPURUN WHAT. Prints what went wrong."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import termios
+import struct
+import time
+
+HANGING = "[global]\nplugin = mirror\nrepeat = 1\nwarmup = 0\ndevice = cpu\n[quick]\n[hang]\nmisbehave = hang\n[after]\n"
+MANY = "[global]\nplugin = mirror\nrepeat = 1\nwarmup = 0\ndevice = cpu\n"
+
+
+def start(args, **more):
+    """gpurun with its signals as in a terminal."""
+    return subprocess.Popen(
+        args,
+        preexec_fn=lambda: [
+            signal.signal(s, signal.SIG_DFL) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
+        ],
+        **more,
+    )
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, "waited in vain: " + what
+        time.sleep(0.01)
+
+
+def count_lines(path):
+    return open(path, "rb").read().count(b"\n") if os.path.exists(path) else 0
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(word) for word in f.read().split()]
+
+
+def are_gone(pids):
+    return not any(os.path.exists(f"/proc/{pid}/fd") and os.listdir(f"/proc/{pid}/fd") for pid in pids)
+
+
+def full_pipe():
+    """A pipe that nobody reads and that takes no more."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    return reader, writer
+
+
+def twice(gpurun):
+    """The first signal's ending blocks on a full pipe; the second ends it at once."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with open("hang.ini", "w", encoding="ascii") as f:
+            f.write(HANGING.replace("[quick]\n", ""))
+        reader, writer = full_pipe()
+        batch = start([gpurun, "hang.ini", "--records", f"twice{number}.jsonl"], stdout=writer)
+        wait_for(lambda: children(batch.pid), "a worker")
+        time.sleep(0.3)
+        workers = children(batch.pid)
+        batch.send_signal(number)
+        time.sleep(0.5)
+        assert batch.poll() is None, "it did not block"
+        before = time.monotonic()
+        batch.send_signal(number)
+        assert batch.wait(5) == 130, batch.returncode
+        assert time.monotonic() - before < 0.5, "not at once"
+        wait_for(lambda: are_gone(workers), "the worker's end")
+        os.close(reader)
+        os.close(writer)
+        lines = open(f"twice{number}.jsonl", encoding="ascii").read().splitlines()
+        assert [json.loads(line)["status"] for line in lines] == ["interrupted"], lines
+
+
+def resume(gpurun):
+    """What was interrupted runs with --resume, and nothing twice."""
+    with open("hang.ini", "w", encoding="ascii") as f:
+        f.write(HANGING)
+    batch = start([gpurun, "hang.ini", "--records", "r.jsonl"], stdout=subprocess.DEVNULL)
+    wait_for(lambda: count_lines("r.jsonl") >= 1, "the first record")
+    time.sleep(0.2)
+    batch.send_signal(signal.SIGINT)
+    assert batch.wait(5) == 130
+    with open("hang.ini", "w", encoding="ascii") as f:
+        f.write(HANGING.replace("misbehave = hang", "misbehave = no"))
+    out = subprocess.run(
+        [gpurun, "hang.ini", "--records", "r.jsonl", "--resume"], capture_output=True, text=True, check=False
+    )
+    assert out.returncode == 0, out
+    assert "PASSED: 3 of 3 cases passed; 1 resumed" in out.stdout, out.stdout
+    records = [json.loads(line) for line in open("r.jsonl", encoding="ascii")]
+    passed = [r["job"] for r in records if r["status"] == "passed"]
+    assert sorted(passed) == ["hang.ini:after", "hang.ini:hang", "hang.ini:quick"], passed
+    report = subprocess.run([gpurun, "report", "r.jsonl"], capture_output=True, text=True, check=False)
+    assert "3 of" in report.stdout and report.stdout.count("INTERRUPTED") == 1, report.stdout
+
+
+def checking(gpurun):
+    """A signal while the batch is validated: nothing has run, 130."""
+    with open("check.ini", "w", encoding="ascii") as f:
+        f.write("[a]\nplugin = mirror\nmisbehave = hang\nhook = setup\n")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        for words in ([], ["check"], ["--dry-run"]):
+            batch = start(
+                [gpurun, *words, "check.ini"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+            wait_for(lambda: children(batch.pid), "a worker")
+            time.sleep(0.2)
+            workers = children(batch.pid)
+            before = time.monotonic()
+            batch.send_signal(number)
+            out, err = batch.communicate(timeout=5)
+            assert batch.returncode == 130, batch.returncode
+            assert time.monotonic() - before < 2
+            assert out == "" and err == "", (out, err)
+            wait_for(lambda: are_gone(workers), "the worker's end")
+
+
+def head(gpurun):
+    """A reader that has seen enough: no word, no worker left, all records so far whole."""
+    with open("many.ini", "w", encoding="ascii") as f:
+        f.write(MANY + "".join(f"[job{i}]\n" for i in range(100)))
+    for words in ([], ["--json"], ["--csv"]):
+        for ignored in (False, True):
+            path = f"head{len(os.listdir())}.jsonl"
+            args = [gpurun, "many.ini", "--records", path, *words]
+            if ignored:  # as from a program that ignores SIGPIPE itself
+                args = ["python3", "-c", "import os, signal, sys\nsignal.signal(signal.SIGPIPE, signal.SIG_IGN)\n"
+                        "os.execv(sys.argv[1], sys.argv[1:])"] + args
+            batch = start(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            batch.stdout.readline()
+            batch.stdout.close()
+            err = batch.stderr.read()
+            assert batch.wait(60) == -signal.SIGPIPE, batch.returncode
+            assert err == b"", err
+            for line in open(path, "rb").read().splitlines():
+                json.loads(line)
+    shown = subprocess.run(
+        f"'{gpurun}' many.ini | head -n 1", shell=True, capture_output=True, text=True, check=False
+    )
+    assert shown.stdout == "many.ini:job0\n" and shown.stderr == "", shown
+
+
+def terminal(gpurun):
+    """On a terminal: how far it is, what runs, in one line that fits; nothing of it stays."""
+    with open("many.ini", "w", encoding="ascii") as f:
+        f.write(MANY + "[wrong]\nmisbehave = wrong\n" + "".join(f"[job{i}]\n" for i in range(5)))
+    for columns in (100, 30):
+        parent, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        batch = start([gpurun, "many.ini"], stdout=subprocess.PIPE, stderr=child)
+        os.close(child)
+        seen = b""
+        batch.stdout.read()
+        try:
+            while piece := os.read(parent, 4096):
+                seen += piece
+        except OSError:
+            pass
+        os.close(parent)
+        assert batch.wait(20) == 1
+        text = seen.decode()
+        lines = text.split("\r\x1b[K")
+        assert max(map(len, lines)) < columns, lines
+        assert lines[-1] == "", "the last line stays"
+        assert any(re.match(r"0/6, 0s, \? left: many.ini:wro", line) for line in lines), lines
+        assert any(re.match(r"2/6, 1 not passed, 0s", line) for line in lines), lines
+        if columns == 100:
+            assert any(line.startswith("5/6, 1 not passed, 0s, 0s left: many.ini:job4  cpu  ") for line in lines)
+
+
+def main():
+    globals()[sys.argv[2]](sys.argv[1])
+
+
+main()
