@@ -91,7 +91,7 @@ bool matmul_truth_lines(struct gpurun_ctx *ctx, struct matmul_line *lines, int64
 struct matmul_element {
     double value;
     long double magnitude; /* of the terms that are finite; may be more than a double holds */
-    bool may_overflow;       /* a partial sum may, though the value does not */
+    bool may_overflow;     /* a partial sum may, though the value does not */
 };
 struct matmul_element matmul_truth_at(struct gpurun_ctx *ctx, int64_t batch, int64_t i, int64_t j);
 /* Element i of a tensor of reals. */
