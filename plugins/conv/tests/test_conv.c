@@ -24,26 +24,7 @@ struct job {
     char message[512];         /* of the last failure or wrong element */
 };
 
-#include "plugin_core.h"
-
-static struct gpurun_tensor *fake_tensor(struct gpurun_ctx *ctx, const char *name,
-                                         enum gpurun_role role, enum gpurun_dtype dtype, int rank,
-                                         const int64_t *dims)
-{
-    struct job *job = (struct job *)ctx;
-    struct gpurun_tensor *t = &job->tensors[job->tensor_count];
-
-    *t = (struct gpurun_tensor){
-        .name = name, .role = role, .dtype = dtype, .rank = rank, .elems = 1};
-    for (int i = 0; i < rank; i++) {
-        t->dims[i] = dims[i];
-        t->elems *= dims[i];
-    }
-    t->bytes = (size_t)t->elems * gpurun_dtype_bytes(dtype);
-    t->host = malloc(t->bytes > 0 ? t->bytes : 1);
-    job->tensor_count++;
-    return t;
-}
+#include "plugin_tensors.h"
 
 static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *name,
                                            struct gpurun_shape *shape)
@@ -56,21 +37,7 @@ static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *n
     return GPURUN_OK;
 }
 
-static const struct gpurun_core fake_core = {.struct_size = sizeof(struct gpurun_core),
-                                             .tensor = fake_tensor,
-                                             .input_shape = fake_input_shape,
-                                             .fail = fake_fail,
-                                             .wrong = fake_wrong};
-
-static double real_auto(void)
-{
-    const union {
-        uint64_t bits;
-        double real;
-    } both = {GPURUN_AUTO_REAL_BITS};
-
-    return both.real;
-}
+static const struct gpurun_core fake_core = FAKE_CORE(fake_allocate, fake_input_shape);
 
 static struct job *job_new(const char *mask, const char *border, int64_t width, int64_t height,
                            int64_t channels)
@@ -82,9 +49,9 @@ static struct job *job_new(const char *mask, const char *border, int64_t width, 
     job->ctx.state = &job->state;
     job->ctx.threads = 2;
     job->options = (struct conv_options){.mask = mask,
-                                         .sigma = real_auto(),
+                                         .sigma = fake_auto_real(),
                                          .border = border,
-                                         .scale = real_auto(),
+                                         .scale = fake_auto_real(),
                                          .dtype = GPURUN_UINT8,
                                          .width = width,
                                          .height = height,

@@ -19,36 +19,9 @@ struct job {
     char message[512];
 };
 
-#include "plugin_core.h"
+#include "plugin_tensors.h"
 
-static struct gpurun_tensor *fake_tensor(struct gpurun_ctx *ctx, const char *name,
-                                         enum gpurun_role role, enum gpurun_dtype dtype, int rank,
-                                         const int64_t *dims)
-{
-    struct job *job = (struct job *)ctx;
-    struct gpurun_tensor *t = &job->tensors[job->tensor_count++];
-
-    *t = (struct gpurun_tensor){
-        .name = name, .role = role, .dtype = dtype, .rank = rank, .elems = dims[0]};
-    t->bytes = (size_t)t->elems * gpurun_dtype_bytes(dtype);
-    t->host = malloc(t->bytes);
-    return t;
-}
-
-static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *name,
-                                           struct gpurun_shape *shape)
-{
-    (void)ctx;
-    (void)name;
-    (void)shape;
-    return GPURUN_OK;
-}
-
-static const struct gpurun_core fake_core = {.struct_size = sizeof(struct gpurun_core),
-                                             .tensor = fake_tensor,
-                                             .input_shape = fake_input_shape,
-                                             .fail = fake_fail,
-                                             .wrong = fake_wrong};
+static const struct gpurun_core fake_core = FAKE_CORE(fake_allocate, fake_no_file);
 
 /* One to seven everywhere, so that every prefix differs from the next by more than a rounding. */
 static void put(const struct gpurun_tensor *t, int i)
@@ -69,7 +42,6 @@ static void put(const struct gpurun_tensor *t, int i)
 
 static struct job *job_new(enum gpurun_dtype dtype, int64_t kind, int64_t accumulate, int threads)
 {
-    const uint64_t bits = GPURUN_AUTO_REAL_BITS;
     struct job *job = calloc(1, sizeof(*job));
 
     job->ctx.core = &fake_core;
@@ -81,8 +53,8 @@ static struct job *job_new(enum gpurun_dtype dtype, int64_t kind, int64_t accumu
                                          .kind = kind,
                                          .op = SCAN_SUM,
                                          .accumulate = accumulate,
+                                         .init = fake_auto_real(),
                                          .block = 256};
-    memcpy(&job->options.init, &bits, sizeof(bits));
     ck_assert_int_eq(gpurun_plugin.setup(&job->ctx), GPURUN_OK);
     for (int i = 0; i < N; i++)
         put(job->state.in, i);

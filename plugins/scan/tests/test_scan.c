@@ -24,21 +24,14 @@ struct job {
     char message[512];   /* of the last failure or wrong element */
 };
 
-#include "plugin_core.h"
+#include "plugin_tensors.h"
 
 static struct gpurun_tensor *fake_tensor(struct gpurun_ctx *ctx, const char *name,
                                          enum gpurun_role role, enum gpurun_dtype dtype, int rank,
                                          const int64_t *dims)
 {
-    struct job *job = (struct job *)ctx;
-    struct gpurun_tensor *t = &job->tensors[job->tensor_count++];
-
     ck_assert_int_eq(rank, 1);
-    *t = (struct gpurun_tensor){.name = name, .role = role, .dtype = dtype, .rank = rank};
-    t->dims[0] = t->elems = dims[0];
-    t->bytes = (size_t)t->elems * gpurun_dtype_bytes(dtype);
-    t->host = malloc(t->bytes > 0 ? t->bytes : 1);
-    return t;
+    return fake_allocate(ctx, name, role, dtype, rank, dims);
 }
 
 static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *name,
@@ -52,20 +45,7 @@ static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *n
     return GPURUN_OK;
 }
 
-static const struct gpurun_core fake_core = {.struct_size = sizeof(struct gpurun_core),
-                                             .tensor = fake_tensor,
-                                             .input_shape = fake_input_shape,
-                                             .fail = fake_fail,
-                                             .wrong = fake_wrong};
-
-static double auto_init(void)
-{
-    const uint64_t bits = GPURUN_AUTO_REAL_BITS;
-    double init;
-
-    memcpy(&init, &bits, sizeof(init));
-    return init;
-}
+static const struct gpurun_core fake_core = FAKE_CORE(fake_tensor, fake_input_shape);
 
 static struct job *job_new(enum gpurun_dtype dtype, int64_t n, enum scan_kind kind, enum scan_op op)
 {
@@ -76,7 +56,7 @@ static struct job *job_new(enum gpurun_dtype dtype, int64_t n, enum scan_kind ki
     job->ctx.state = &job->state;
     job->ctx.threads = 1;
     job->options = (struct scan_options){
-        .n = n, .dtype = dtype, .kind = kind, .op = op, .init = auto_init(), .block = 256};
+        .n = n, .dtype = dtype, .kind = kind, .op = op, .init = fake_auto_real(), .block = 256};
     return job;
 }
 
@@ -143,7 +123,7 @@ static void job_expect(struct job *job, const void *answer)
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
-#define AUTO auto_init()
+#define AUTO fake_auto_real()
 
 /* --- run_cpu, by hand ------------------------------------------------------------------------------- */
 
@@ -547,7 +527,7 @@ static void check_one(enum gpurun_dtype dtype, int64_t n, int choice, int thread
                               (enum scan_op)(choice / 4 % 3));
 
     job->options.accumulate = choice & 2 ? SCAN_WIDE : SCAN_SAME;
-    job->options.init = choice / 12 ? 3.0 : auto_init();
+    job->options.init = choice / 12 ? 3.0 : fake_auto_real();
     job->ctx.threads = threads;
     ck_assert_int_eq(gpurun_plugin.setup(&job->ctx), GPURUN_OK);
     memset(job->tensors[0].host, 0, job->tensors[0].bytes);

@@ -19,36 +19,9 @@ struct job {
     char message[512];
 };
 
-#include "plugin_core.h"
+#include "plugin_tensors.h"
 
-static struct gpurun_tensor *fake_tensor(struct gpurun_ctx *ctx, const char *name,
-                                         enum gpurun_role role, enum gpurun_dtype dtype, int rank,
-                                         const int64_t *dims)
-{
-    struct job *job = (struct job *)ctx;
-    struct gpurun_tensor *t = &job->tensors[job->tensor_count++];
-
-    *t = (struct gpurun_tensor){
-        .name = name, .role = role, .dtype = dtype, .rank = rank, .elems = dims[0]};
-    t->bytes = (size_t)t->elems * gpurun_dtype_bytes(dtype);
-    t->host = malloc(t->bytes);
-    return t;
-}
-
-static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *name,
-                                           struct gpurun_shape *shape)
-{
-    (void)ctx;
-    (void)name;
-    (void)shape;
-    return GPURUN_OK;
-}
-
-static const struct gpurun_core fake_core = {.struct_size = sizeof(struct gpurun_core),
-                                             .tensor = fake_tensor,
-                                             .input_shape = fake_input_shape,
-                                             .fail = fake_fail,
-                                             .wrong = fake_wrong};
+static const struct gpurun_core fake_core = FAKE_CORE(fake_allocate, fake_no_file);
 
 /* The i-th key: a whole number around 0, or a quarter of one. */
 static void put_key(const struct gpurun_tensor *t, int i, int64_t whole)

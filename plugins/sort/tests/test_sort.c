@@ -22,22 +22,14 @@ struct job {
     char message[512]; /* of the last failure or wrong element */
 };
 
-#include "plugin_core.h"
+#include "plugin_tensors.h"
 
 static struct gpurun_tensor *fake_tensor(struct gpurun_ctx *ctx, const char *name,
                                          enum gpurun_role role, enum gpurun_dtype dtype, int rank,
                                          const int64_t *dims)
 {
-    struct job *job = (struct job *)ctx;
-    struct gpurun_tensor *t = &job->tensors[job->tensor_count++];
-
     ck_assert_int_eq(rank, 1);
-    *t = (struct gpurun_tensor){
-        .name = name, .role = role, .dtype = dtype, .rank = rank, .elems = dims[0]};
-    t->dims[0] = dims[0];
-    t->bytes = (size_t)t->elems * gpurun_dtype_bytes(dtype);
-    t->host = malloc(t->bytes > 0 ? t->bytes : 1);
-    return t;
+    return fake_allocate(ctx, name, role, dtype, rank, dims);
 }
 
 static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *name,
@@ -51,11 +43,7 @@ static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *n
     return GPURUN_OK;
 }
 
-static const struct gpurun_core fake_core = {.struct_size = sizeof(struct gpurun_core),
-                                             .tensor = fake_tensor,
-                                             .input_shape = fake_input_shape,
-                                             .fail = fake_fail,
-                                             .wrong = fake_wrong};
+static const struct gpurun_core fake_core = FAKE_CORE(fake_tensor, fake_input_shape);
 
 static struct job *job_new(enum gpurun_dtype dtype, int64_t n)
 {

@@ -25,25 +25,18 @@ struct job {
     char message[512]; /* of the last failure or wrong element */
 };
 
-#include "plugin_core.h"
+#include "plugin_tensors.h"
 
 static struct gpurun_tensor *fake_tensor(struct gpurun_ctx *ctx, const char *name,
                                          enum gpurun_role role, enum gpurun_dtype dtype, int rank,
                                          const int64_t *dims)
 {
     struct job *job = (struct job *)ctx;
-    struct gpurun_tensor *t = &job->tensors[job->tensor_count];
+    const int place = job->tensor_count;
+    struct gpurun_tensor *t = fake_allocate(ctx, name, role, dtype, rank, dims);
 
-    *t = (struct gpurun_tensor){
-        .name = name, .role = role, .dtype = dtype, .rank = rank, .elems = 1};
-    for (int i = 0; i < rank; i++) {
-        t->dims[i] = dims[i];
-        t->elems *= dims[i];
-    }
-    t->bytes = (size_t)t->elems * gpurun_dtype_bytes(dtype);
-    t->host = malloc(t->bytes > 0 ? t->bytes : 1);
-    job->declared[job->tensor_count] = *t;
-    job->allocated[job->tensor_count++] = (int64_t)t->bytes;
+    job->declared[place] = *t;
+    job->allocated[place] = (int64_t)t->bytes;
     return t;
 }
 
@@ -58,11 +51,7 @@ static enum gpurun_status fake_input_shape(struct gpurun_ctx *ctx, const char *n
     return GPURUN_OK;
 }
 
-static const struct gpurun_core fake_core = {.struct_size = sizeof(struct gpurun_core),
-                                             .tensor = fake_tensor,
-                                             .input_shape = fake_input_shape,
-                                             .fail = fake_fail,
-                                             .wrong = fake_wrong};
+static const struct gpurun_core fake_core = FAKE_CORE(fake_tensor, fake_input_shape);
 
 static struct job *job_new(enum gpurun_dtype dtype, int64_t rows, int64_t n, int64_t k)
 {
