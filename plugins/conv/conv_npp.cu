@@ -43,6 +43,12 @@ typedef int npp_filter_floats(const float *in, int in_step, struct npp_size size
                               struct npp_size mask_size, struct npp_point anchor, int border,
                               struct npp_stream stream);
 
+/* While options are only checked there is no image yet, and nothing to say against it. */
+static bool npp_is_aligned(const struct gpurun_tensor *image, int64_t pitch)
+{
+    return reinterpret_cast<uintptr_t>(image->dev) % 4 == 0 && pitch % 4 == 0;
+}
+
 static enum gpurun_status npp_check_options(struct gpurun_ctx *ctx)
 {
     const struct conv_state *s = conv_state_of(ctx);
@@ -61,6 +67,9 @@ static enum gpurun_status npp_check_options(struct gpurun_ctx *ctx)
     if (static_cast<double>(s->in_pitch) * size > INT32_MAX)
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "width",
                            "NPP counts the bytes of a row in 31 bits");
+    if (o->channels == 4 && !s->mask.is_real && !npp_is_aligned(s->image, s->in_pitch))
+        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "offset",
+                           "NPP takes four channels only where rows begin at a multiple of 4 bytes");
     return GPURUN_OK;
 }
 

@@ -47,6 +47,7 @@ static const struct gpurun_variant variants[] = {
     {.name = "global_accumulate",
      .idea = "one thread per element, whose sum lives in global memory",
      .supported = matmul_global_accumulate_supported,
+     .scratch_bytes = matmul_global_accumulate_scratch,
      .launch = matmul_launch_global_accumulate},
     {.name = "naive",
      .idea = "one thread per element, whose sum lives in a register",

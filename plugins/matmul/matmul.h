@@ -91,6 +91,7 @@ bool matmul_truth_lines(struct gpurun_ctx *ctx, struct matmul_line *lines, int64
 struct matmul_element {
     double value;
     long double magnitude; /* of the terms that are finite; may be more than a double holds */
+    bool is_beyond;        /* the value is finite, but no double */
     bool may_overflow;     /* a partial sum may, though the value does not */
 };
 struct matmul_element matmul_truth_at(struct gpurun_ctx *ctx, int64_t batch, int64_t i, int64_t j);
@@ -103,6 +104,7 @@ double matmul_scalar(const struct gpurun_ctx *ctx, double value);
 enum gpurun_status matmul_launch_nothing(struct gpurun_ctx *ctx);
 
 enum gpurun_status matmul_global_accumulate_supported(struct gpurun_ctx *ctx);
+size_t matmul_global_accumulate_scratch(struct gpurun_ctx *ctx);
 enum gpurun_status matmul_launch_global_accumulate(struct gpurun_ctx *ctx);
 
 enum gpurun_status matmul_naive_supported(struct gpurun_ctx *ctx);

@@ -1,6 +1,6 @@
 /*
  * For kernels whose next tile arrives in shared memory while they work on this one: how an operand lies in
- * memory, and copies that run by themselves (cp.async) where the device has them.
+ * memory, copies that run by themselves (cp.async) where the device has them, and sums made in parts.
  */
 #ifndef MATMUL_COPY_CUH
 #define MATMUL_COPY_CUH
@@ -66,6 +66,60 @@ template <int LEFT> static __device__ __forceinline__ void matmul_copy_wait()
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 #endif
 }
+
+/* --- sums in parts ------------------------------------------------------------------------------------------- */
+
+template <typename T> static inline __host__ __device__ constexpr bool matmul_is_real()
+{
+    return static_cast<T>(0.5) != 0;
+}
+
+template <typename T> struct __align__(16) matmul_piece
+{
+    T item[16 / sizeof(T)];
+};
+
+/* Adds some of a thread's sums to what it keeps in shared memory, where there is anything yet, and starts anew. */
+template <int BLOCK, typename T, int COUNT>
+static __device__ __forceinline__ void matmul_keep(struct matmul_piece<T> *kept, bool is_first,
+                                                   T (&sum)[COUNT])
+{
+    constexpr int width = 16 / static_cast<int>(sizeof(T));
+
+#pragma unroll
+    for (int p = 0; p < COUNT / width; p++) {
+        struct matmul_piece<T> piece = {
+        };
+
+        if (!is_first)
+            piece = kept[p * BLOCK + threadIdx.x];
+#pragma unroll
+        for (int v = 0; v < width; v++) {
+            piece.item[v] += sum[p * width + v];
+            sum[p * width + v] = 0;
+        }
+        kept[p * BLOCK + threadIdx.x] = piece;
+    }
+}
+
+/* Adds what was kept to the thread's sums. */
+template <int BLOCK, typename T, int COUNT>
+static __device__ __forceinline__ void matmul_take(const struct matmul_piece<T> *kept,
+                                                   T (&sum)[COUNT])
+{
+    constexpr int width = 16 / static_cast<int>(sizeof(T));
+
+#pragma unroll
+    for (int p = 0; p < COUNT / width; p++) {
+        const struct matmul_piece<T> piece = kept[p * BLOCK + threadIdx.x];
+
+#pragma unroll
+        for (int v = 0; v < width; v++)
+            sum[p * width + v] += piece.item[v];
+    }
+}
+
+/* --- operands ------------------------------------------------------------------------------------------------- */
 
 /* Whether every row of a matrix begins at a multiple of 16 bytes. */
 static inline bool matmul_is_aligned(const void *from, int64_t ld, int64_t batch_step, size_t bytes)

@@ -7,6 +7,7 @@
 
 #include "gpurun/cuda.h"
 #include "matmul.h"
+#include <math.h>
 
 struct matmul_job {
     const void *a, *b, *c; /* c: NULL where beta is 0 */
@@ -14,6 +15,15 @@ struct matmul_job {
     struct matmul_layout layout;
     double alpha, beta;
 };
+
+/* Terms that may be added in one chain. With as many parts as that takes, chains have part + k / part additions,
+ * which stays within the proof's 4 sqrt(k) for any data. */
+static inline int64_t matmul_part_of(int64_t k)
+{
+    const int64_t part = static_cast<int64_t>(3.7 * sqrt(static_cast<double>(k)));
+
+    return part > 16 ? part : 16;
+}
 
 /* 16-bit reals are bits until they are added. */
 struct matmul_half {

@@ -4,15 +4,15 @@
  * Mapping  one thread per element of the product, a block per 8 rows of 32.
  * Memory   per term a load of A (one for the warp) and of B (coalesced where B is not transposed).
  * Bound    the first-level cache: two loads for each multiplication and addition.
- * Limits   none; sums of 64 terms are added apart, so that roundings of reals do not pile up.
+ * Limits   none; sums of some terms are added apart, so that roundings of reals do not pile up.
  */
 #include "matmul_device.cuh"
 
-enum { NAIVE_COLS = 32, NAIVE_ROWS = 8, NAIVE_PART = 64 };
+enum { NAIVE_COLS = 32, NAIVE_ROWS = 8 };
 
 template <typename T>
 static __global__ void __launch_bounds__(NAIVE_COLS *NAIVE_ROWS)
-    matmul_naive_kernel(struct matmul_job job)
+    matmul_naive_kernel(struct matmul_job job, int64_t terms)
 {
     typedef typename matmul_kind<T>::ACC ACC;
     const struct matmul_layout &l = job.layout;
@@ -25,7 +25,7 @@ static __global__ void __launch_bounds__(NAIVE_COLS *NAIVE_ROWS)
     if (i >= l.m || j >= l.n)
         return;
     for (int64_t x = 0; x < l.k;) {
-        const int64_t end = l.k - x < NAIVE_PART ? l.k : x + NAIVE_PART;
+        const int64_t end = l.k - x < terms ? l.k : x + terms;
         ACC part = 0;
 
         for (; x < end; x++)
@@ -56,8 +56,8 @@ template <typename T> static enum gpurun_status naive_run(struct gpurun_ctx *ctx
     const dim3 block(NAIVE_COLS, NAIVE_ROWS);
     const int64_t blocks = matmul_tile_count(ctx, NAIVE_ROWS, NAIVE_COLS);
 
-    matmul_naive_kernel<T>
-        <<<static_cast<unsigned>(blocks), block, 0, gpurun_cuda_stream(ctx)>>>(matmul_job_of(ctx));
+    matmul_naive_kernel<T><<<static_cast<unsigned>(blocks), block, 0, gpurun_cuda_stream(ctx)>>>(
+        matmul_job_of(ctx), matmul_part_of(matmul_state_of(ctx)->layout.k));
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }

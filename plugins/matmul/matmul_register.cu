@@ -1,15 +1,16 @@
 /*
- * matmul, variant "register": each thread makes 128 elements (32 where they have 8 bytes) in registers.
+ * matmul, variant "register": each thread makes 128 elements (64 where they have 8 bytes) in registers.
  *
- * Mapping  256 threads per tile of 128 x 256 (128 x 64); a warp makes 64 x 64 (64 x 16) of it, its lanes stand
+ * Mapping  256 threads per tile of 128 x 256 (128 x 128); a warp makes 64 x 64 (64 x 32) of it, its lanes stand
  *          8 x 4 and take every eighth (fourth) piece of 16 bytes, so their loads meet no bank twice.
- * Memory   tiles lie in shared memory along k, 16 (8) deep; a step takes six 16-byte loads for 128 (32) terms. The
- *          next tiles arrive by cp.async meanwhile, 16 bytes at a time where rows are aligned and need no
- *          turning, else by elements.
+ * Memory   tiles lie in shared memory along k, 16 (8) deep; a step takes six (eight) 16-byte loads for 128 (64)
+ *          terms, one step ahead of its arithmetic, also across tiles: behind the one barrier of a tile lies a
+ *          step's work. The next tiles arrive by cp.async meanwhile, 16 bytes at a time where rows are aligned
+ *          and need no turning, else by elements.
  * Bound    arithmetic. With 64 elements a thread the loads from shared memory were as long as the arithmetic.
- * Limits   not for 16-bit reals. Sums of 128 terms of reals are added up apart, in shared memory, where there is
- *          room: so long is the chain that the proof's bound allows any data. Before compute capability 8.0 the
- *          copies are ordinary loads.
+ * Limits   not for 16-bit reals. Reals are summed in parts (matmul_part_of) that are added up in shared memory,
+ *          where there is room; half of the warps do so half a part later, so that others calculate meanwhile.
+ *          Before compute capability 8.0 the copies are ordinary loads.
  */
 #include "matmul_copy.cuh"
 
@@ -18,29 +19,17 @@ enum {
     REGISTER_LANES_M = 8,
     REGISTER_LANES_N = 4,
     REGISTER_WARPS_N = 4,
-    REGISTER_PART = 128, /* terms of reals that are added in one chain */
 };
 
 /* The shape of a tile for elements of BYTES: GROUPS pieces of 16 bytes per thread in either direction. */
 template <int BYTES> struct register_shape {
     static constexpr int V = 16 / BYTES;
-    static constexpr int GROUPS_M = BYTES == 4 ? 2 : 4, GROUPS_N = BYTES == 4 ? 4 : 2;
-    static constexpr int PER_SM = BYTES == 4 ? 1 : 2; /* blocks */
+    static constexpr int GROUPS_M = BYTES == 4 ? 2 : 4, GROUPS_N = 4;
     static constexpr int WARP_M = GROUPS_M * REGISTER_LANES_M * V;
     static constexpr int WARP_N = GROUPS_N * REGISTER_LANES_N * V;
     static constexpr int M = 2 * WARP_M, N = REGISTER_WARPS_N * WARP_N, K = BYTES == 4 ? 16 : 8;
     static constexpr int PITCH_M = M + V,
                          PITCH_N = N + V; /* turned tiles are stored without conflicts */
-};
-
-template <typename T> static inline __host__ __device__ constexpr bool register_is_real()
-{
-    return static_cast<T>(0.5) != 0;
-}
-
-template <typename T> struct __align__(16) register_piece
-{
-    T item[16 / sizeof(T)];
 };
 
 template <typename T> struct register_shared {
@@ -106,66 +95,41 @@ static __device__ __forceinline__ void register_fetch(const struct matmul_operan
         register_fetch_tile<T, K, PLACES, PITCH, false>(m, from, deep_left, along_left, to);
 }
 
-/* One step along k: every element of the thread's part of A times every one of B. */
-template <typename T, int COUNT_M, int COUNT_N, int GROUPS_M, int GROUPS_N>
-static __device__ __forceinline__ void register_step(const T *a, const T *b,
-                                                     T (&sum)[COUNT_M][COUNT_N])
+/* What a thread needs of both tiles for one step along k. */
+template <typename T> struct register_fragment {
+    struct matmul_piece<T> left[register_shape<sizeof(T)>::GROUPS_M];
+    struct matmul_piece<T> right[register_shape<sizeof(T)>::GROUPS_N];
+};
+
+template <typename T>
+static __device__ __forceinline__ void register_load(struct register_fragment<T> &fragment,
+                                                     const T *a, const T *b)
 {
-    constexpr int width = 16 / static_cast<int>(sizeof(T));
-    struct register_piece<T> left[GROUPS_M], right[GROUPS_N];
+    typedef register_shape<sizeof(T)> S;
 
 #pragma unroll
-    for (int g = 0; g < GROUPS_M; g++)
-        left[g] =
-            *reinterpret_cast<const struct register_piece<T> *>(a + g * REGISTER_LANES_M * width);
+    for (int g = 0; g < S::GROUPS_M; g++)
+        fragment.left[g] =
+            *reinterpret_cast<const struct matmul_piece<T> *>(a + g * REGISTER_LANES_M * S::V);
 #pragma unroll
-    for (int g = 0; g < GROUPS_N; g++)
-        right[g] =
-            *reinterpret_cast<const struct register_piece<T> *>(b + g * REGISTER_LANES_N * width);
+    for (int g = 0; g < S::GROUPS_N; g++)
+        fragment.right[g] =
+            *reinterpret_cast<const struct matmul_piece<T> *>(b + g * REGISTER_LANES_N * S::V);
+}
+
+/* Every element of the thread's part of A times every one of B. */
+template <typename T, int COUNT_M, int COUNT_N>
+static __device__ __forceinline__ void
+register_multiply(const struct register_fragment<T> &fragment, T (&sum)[COUNT_M][COUNT_N])
+{
+    constexpr int width = 16 / static_cast<int>(sizeof(T));
+
 #pragma unroll
     for (int i = 0; i < COUNT_M; i++)
 #pragma unroll
         for (int j = 0; j < COUNT_N; j++)
-            sum[i][j] += left[i / width].item[i % width] * right[j / width].item[j % width];
-}
-
-/* Adds the thread's sums to what it keeps in shared memory, where there is anything yet, and starts anew. */
-template <typename T, int COUNT_M, int COUNT_N>
-static __device__ __forceinline__ void register_keep(struct register_piece<T> *kept, bool is_first,
-                                                     T (&sum)[COUNT_M][COUNT_N])
-{
-    constexpr int width = 16 / static_cast<int>(sizeof(T)), groups = COUNT_N / width;
-
-#pragma unroll
-    for (int p = 0; p < COUNT_M * groups; p++) {
-        struct register_piece<T> piece = {
-        };
-
-        if (!is_first)
-            piece = kept[p * REGISTER_BLOCK + threadIdx.x];
-#pragma unroll
-        for (int v = 0; v < width; v++) {
-            piece.item[v] += sum[p / groups][p % groups * width + v];
-            sum[p / groups][p % groups * width + v] = 0;
-        }
-        kept[p * REGISTER_BLOCK + threadIdx.x] = piece;
-    }
-}
-
-template <typename T, int COUNT_M, int COUNT_N>
-static __device__ __forceinline__ void register_take(const struct register_piece<T> *kept,
-                                                     T (&sum)[COUNT_M][COUNT_N])
-{
-    constexpr int width = 16 / static_cast<int>(sizeof(T)), groups = COUNT_N / width;
-
-#pragma unroll
-    for (int p = 0; p < COUNT_M * groups; p++) {
-        const struct register_piece<T> piece = kept[p * REGISTER_BLOCK + threadIdx.x];
-
-#pragma unroll
-        for (int v = 0; v < width; v++)
-            sum[p / groups][p % groups * width + v] += piece.item[v];
-    }
+            sum[i][j] += fragment.left[i / width].item[i % width] *
+                         fragment.right[j / width].item[j % width];
 }
 
 /* Writes a piece of a row, at once where it is whole and aligned. */
@@ -174,7 +138,7 @@ static __device__ __forceinline__ void register_write(const struct matmul_job &j
                                                       int64_t left, bool aligned, const T *sum)
 {
     constexpr int width = 16 / static_cast<int>(sizeof(T));
-    struct register_piece<T> piece;
+    struct matmul_piece<T> piece;
 
     if (!aligned || left < width) {
 #pragma unroll
@@ -186,20 +150,20 @@ static __device__ __forceinline__ void register_write(const struct matmul_job &j
 #pragma unroll
     for (int v = 0; v < width; v++)
         piece.item[v] = matmul_finished<T>(job, at + v, sum[v]);
-    *reinterpret_cast<struct register_piece<T> *>(static_cast<T *>(job.product) + at) = piece;
+    *reinterpret_cast<struct matmul_piece<T> *>(static_cast<T *>(job.product) + at) = piece;
 }
 
+/* `part`: after so many steps sums are kept apart; 0: never. */
 template <typename T>
-static __global__ void __launch_bounds__(REGISTER_BLOCK, register_shape<sizeof(T)>::PER_SM)
+static __global__ void __launch_bounds__(REGISTER_BLOCK, 1)
     matmul_register_kernel(struct matmul_job job, struct matmul_operand<T> a,
-                           struct matmul_operand<T> b, bool aligned, bool is_kept)
+                           struct matmul_operand<T> b, bool aligned, int part)
 {
     typedef register_shape<sizeof(T)> S;
-    constexpr int part = REGISTER_PART / S::K; /* steps */
     extern __shared__ __align__(16) unsigned char register_memory[];
     struct register_shared<T> &shared =
         *reinterpret_cast<struct register_shared<T> *>(register_memory);
-    struct register_piece<T> *kept = reinterpret_cast<struct register_piece<T> *>(&shared + 1);
+    struct matmul_piece<T> *kept = reinterpret_cast<struct matmul_piece<T> *>(&shared + 1);
     const struct matmul_layout &l = job.layout;
     const struct matmul_tile tile = matmul_tile_at(l, blockIdx.x, S::M, S::N);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -209,16 +173,21 @@ static __global__ void __launch_bounds__(REGISTER_BLOCK, register_shape<sizeof(T
     const T *from_a = a.from + tile.batch * a.batch + tile.i * a.along;
     const T *from_b = b.from + tile.batch * b.batch + tile.j * b.along;
     T sum[S::GROUPS_M * S::V][S::GROUPS_N * S::V] = {};
+    struct register_fragment<T> fragment[2];
+    int until_kept = warp < REGISTER_WARPS_N ? part : (part + 1) / 2;
+    bool has_kept = false;
 
     register_fetch<T, S::K, S::M>(a, from_a, l.k, l.m - tile.i, shared.a[0]);
     register_fetch<T, S::K, S::N>(b, from_b, l.k, l.n - tile.j, shared.b[0]);
     matmul_copy_commit();
+    matmul_copy_wait<0>();
+    __syncthreads();
+    register_load<T>(fragment[0], &shared.a[0][0][own_m], &shared.b[0][0][own_n]);
     for (int64_t step = 0; step < steps; step++) {
         const int now = static_cast<int>(step % 2);
+        const bool is_last = step + 1 == steps;
 
-        matmul_copy_wait<0>();
-        __syncthreads(); /* these tiles are there, and nobody reads the other ones any more */
-        if (step + 1 < steps) {
+        if (!is_last) {
             const int64_t left = l.k - (step + 1) * S::K;
 
             from_a += S::K * a.deep;
@@ -228,14 +197,32 @@ static __global__ void __launch_bounds__(REGISTER_BLOCK, register_shape<sizeof(T
             matmul_copy_commit();
         }
 #pragma unroll
-        for (int x = 0; x < S::K; x++)
-            register_step<T, S::GROUPS_M * S::V, S::GROUPS_N * S::V, S::GROUPS_M, S::GROUPS_N>(
-                &shared.a[now][x][own_m], &shared.b[now][x][own_n], sum);
-        if (is_kept && step % part == part - 1 && step + 1 < steps)
-            register_keep(kept, step < part, sum);
+        for (int x = 0; x < S::K; x++) {
+            if (x + 1 < S::K) {
+                register_load<T>(fragment[(x + 1) % 2], &shared.a[now][x + 1][own_m],
+                                 &shared.b[now][x + 1][own_n]);
+            } else if (!is_last) {
+                matmul_copy_wait<0>();
+                __syncthreads(); /* the next tiles are there, and nobody reads these any more */
+                register_load<T>(fragment[0], &shared.a[1 - now][0][own_m],
+                                 &shared.b[1 - now][0][own_n]);
+            }
+            register_multiply<T>(fragment[x % 2], sum);
+        }
+        if (matmul_is_real<T>() && --until_kept == 0 && !is_last) {
+#pragma unroll
+            for (int i = 0; i < S::GROUPS_M * S::V; i++)
+                matmul_keep<REGISTER_BLOCK>(kept + i * S::GROUPS_N * REGISTER_BLOCK, !has_kept,
+                                            sum[i]);
+            has_kept = true;
+            until_kept = part;
+        }
     }
-    if (is_kept)
-        register_take(kept, sum);
+#pragma unroll
+    for (int i = 0; i < S::GROUPS_M * S::V; i++) {
+        if (has_kept)
+            matmul_take<REGISTER_BLOCK>(kept + i * S::GROUPS_N * REGISTER_BLOCK, sum[i]);
+    }
 #pragma unroll
     for (int i = 0; i < S::GROUPS_M * S::V; i++) {
         const int64_t row = tile.i + own_m + i / S::V * REGISTER_LANES_M * S::V + i % S::V;
@@ -251,21 +238,24 @@ static __global__ void __launch_bounds__(REGISTER_BLOCK, register_shape<sizeof(T
     }
 }
 
-/* Shared memory besides that of the tiles: 0 where no sums are kept. */
-template <typename T> static size_t register_kept_bytes(const struct gpurun_ctx *ctx)
+/* Steps after which sums are kept apart; 0: never. */
+template <typename T> static int register_part(const struct gpurun_ctx *ctx)
 {
     typedef register_shape<sizeof(T)> S;
-    const size_t bytes = S::M * S::N * sizeof(T);
-    const bool is_kept = register_is_real<T>() && matmul_state_of(ctx)->layout.k > REGISTER_PART &&
-                         bytes + sizeof(struct register_shared<T>) <= ctx->device.shared_bytes;
+    const size_t bytes = sizeof(struct register_shared<T>) + S::M * S::N * sizeof(T);
+    const int64_t k = matmul_state_of(ctx)->layout.k;
+    const int64_t part = matmul_part_of(k) / S::K;
 
-    return is_kept ? bytes : 0;
+    if (!matmul_is_real<T>() || part * S::K >= k || bytes > ctx->device.shared_bytes)
+        return 0;
+    return static_cast<int>(part);
 }
 
 template <typename T> static enum gpurun_status register_run(struct gpurun_ctx *ctx)
 {
     typedef register_shape<sizeof(T)> S;
-    const size_t kept_bytes = register_kept_bytes<T>(ctx);
+    const int part = register_part<T>(ctx);
+    const size_t kept_bytes = part > 0 ? S::M * S::N * sizeof(T) : 0;
     const size_t shared_bytes = sizeof(struct register_shared<T>) + kept_bytes;
     const struct matmul_job job = matmul_job_of(ctx);
     const struct matmul_layout &l = job.layout;
@@ -276,7 +266,7 @@ template <typename T> static enum gpurun_status register_run(struct gpurun_ctx *
                                               static_cast<int>(shared_bytes)));
     matmul_register_kernel<T><<<static_cast<unsigned>(matmul_tile_count(ctx, S::M, S::N)),
                                 REGISTER_BLOCK, shared_bytes, gpurun_cuda_stream(ctx)>>>(
-        job, matmul_operand_a<T>(job), matmul_operand_b<T>(job), aligned, kept_bytes > 0);
+        job, matmul_operand_a<T>(job), matmul_operand_b<T>(job), aligned, part);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }

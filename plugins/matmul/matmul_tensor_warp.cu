@@ -1,40 +1,44 @@
 /*
  * matmul, variant "tensor" by mma.sync: half and bfloat16 where wgmma cannot be had, tf32 and double anywhere.
  *
- * Mapping  256 threads per tile of 128 x 128 (double: 128 x 64); a warp makes 64 x 32 (32 x 32) of it in pieces of
+ * Mapping  256 threads (double: 512) per tile of 128 x 128; a warp makes 64 x 32 (32 x 32) of it in pieces of
  *          16 x 8, 16 (double and tf32: 8) deep.
  * Memory   tiles lie in shared memory as they do in global memory, turned or not, in a ring of three stages that
  *          cp.async fills 16 bytes at a time where rows are aligned, else by elements. Pitches are such that
  *          fragments are read without bank conflicts: 16-bit ones by ldmatrix, which turns them on its way.
  * Bound    the tensor cores as mma.sync reaches them: on Hopper about 60 % of what wgmma does.
  * Limits   compute capability 8.0. tf32 rounds inputs to nearest, away at a tie. Before 9.0 a double piece is made
- *          of four 8 x 8 x 4 ones.
+ *          of four 8 x 8 x 4 ones. Doubles are summed in parts (matmul_part_of) that are added up in shared memory,
+ *          where there is room.
  */
 #include "matmul_copy.cuh"
 
-enum { WARP_BLOCK = 256, WARP_STAGES = 3, WARP_M = 128, WARP_PIECE_M = 16, WARP_PIECE_N = 8 };
+enum { WARP_STAGES = 3, WARP_M = 128, WARP_N = 128, WARP_PIECE_M = 16, WARP_PIECE_N = 8 };
 
 /* Float inputs that are rounded to tf32 before they are multiplied. */
 struct warp_tf32 {
     float value;
 };
 
-/* N: columns of a tile. K: its depth, 64 bytes. DEEP: depth of a piece. WARPS_N: warps side by side.
- * PAD_DEEP, PAD_ALONG: elements between rows that lie along k, or across it. */
+/* BLOCK: threads; PER_SM: blocks. K: depth of a tile, 64 bytes. DEEP: depth of a piece. PAD_DEEP, PAD_ALONG:
+ * elements between rows that lie along k, or across it. IS_KEPT: sums are made in parts. */
 template <typename T> struct warp_shape { /* 16-bit reals */
     typedef float ACC;
     typedef T ELEM;
-    static constexpr int N = 128, K = 32, DEEP = 16, WARPS_N = 4, PAD_DEEP = 8, PAD_ALONG = 8;
+    static constexpr int BLOCK = 256, PER_SM = 2, K = 32, DEEP = 16, PAD_DEEP = 8, PAD_ALONG = 8;
+    static constexpr bool IS_KEPT = false;
 };
 template <> struct warp_shape<struct warp_tf32> {
     typedef float ACC;
     typedef float ELEM;
-    static constexpr int N = 128, K = 16, DEEP = 8, WARPS_N = 4, PAD_DEEP = 4, PAD_ALONG = 8;
+    static constexpr int BLOCK = 256, PER_SM = 2, K = 16, DEEP = 8, PAD_DEEP = 4, PAD_ALONG = 8;
+    static constexpr bool IS_KEPT = false;
 };
 template <> struct warp_shape<double> {
     typedef double ACC;
     typedef double ELEM;
-    static constexpr int N = 64, K = 8, DEEP = 8, WARPS_N = 2, PAD_DEEP = 4, PAD_ALONG = 4;
+    static constexpr int BLOCK = 512, PER_SM = 1, K = 8, DEEP = 8, PAD_DEEP = 4, PAD_ALONG = 4;
+    static constexpr bool IS_KEPT = true;
 };
 
 /* Elements of a stage's tile, however it lies. */
@@ -49,7 +53,7 @@ template <typename T, int PLACES> static constexpr int warp_tile_elems()
 template <typename T> struct __align__(16) warp_stage
 {
     __align__(16) typename warp_shape<T>::ELEM a[warp_tile_elems<T, WARP_M>()];
-    __align__(16) typename warp_shape<T>::ELEM b[warp_tile_elems<T, warp_shape<T>::N>()];
+    __align__(16) typename warp_shape<T>::ELEM b[warp_tile_elems<T, WARP_N>()];
 };
 
 /* A tile in shared memory: element (x, p), x along k, is at [x * deep + p * along]. */
@@ -62,7 +66,7 @@ template <typename ELEM> struct warp_tile {
 
 /* Copies a tile, rows of BYTES at a time: ROWS rows of ROW elements, `pitch` apart in shared memory and `step` in
  * global memory, of which rows_left and row_left are the matrix's. */
-template <typename ELEM, int BYTES, int ROWS, int ROW>
+template <typename ELEM, int BLOCK, int BYTES, int ROWS, int ROW>
 static __device__ __forceinline__ void warp_copy(ELEM *to, int pitch, const ELEM *from,
                                                  int64_t step, int64_t rows_left, int64_t row_left)
 {
@@ -70,8 +74,8 @@ static __device__ __forceinline__ void warp_copy(ELEM *to, int pitch, const ELEM
     constexpr int unrolled = BYTES == 16 ? 8 : 2; /* elements: as few registers as can be */
 
 #pragma unroll unrolled
-    for (int e = 0; e < ROWS * pieces / WARP_BLOCK; e++) {
-        const int number = e * WARP_BLOCK + threadIdx.x;
+    for (int e = 0; e < ROWS * pieces / BLOCK; e++) {
+        const int number = e * BLOCK + threadIdx.x;
         const int row = number / pieces, column = number % pieces * width;
         const int64_t left = row < rows_left ? row_left - column : 0;
         const int valid = left >= width ? BYTES
@@ -95,13 +99,17 @@ warp_fetch(const struct matmul_operand<typename warp_shape<T>::ELEM> &m,
     constexpr int pitch_along = PLACES + S::PAD_ALONG;
 
     if (m.feed == MATMUL_FEED_DEEP_16)
-        warp_copy<ELEM, 16, PLACES, S::K>(to, pitch_deep, from, m.along, along_left, deep_left);
+        warp_copy<ELEM, S::BLOCK, 16, PLACES, S::K>(to, pitch_deep, from, m.along, along_left,
+                                                    deep_left);
     else if (m.feed == MATMUL_FEED_DEEP)
-        warp_copy<ELEM, one, PLACES, S::K>(to, pitch_deep, from, m.along, along_left, deep_left);
+        warp_copy<ELEM, S::BLOCK, one, PLACES, S::K>(to, pitch_deep, from, m.along, along_left,
+                                                     deep_left);
     else if (m.feed == MATMUL_FEED_ALONG_16)
-        warp_copy<ELEM, 16, S::K, PLACES>(to, pitch_along, from, m.deep, deep_left, along_left);
+        warp_copy<ELEM, S::BLOCK, 16, S::K, PLACES>(to, pitch_along, from, m.deep, deep_left,
+                                                    along_left);
     else
-        warp_copy<ELEM, one, S::K, PLACES>(to, pitch_along, from, m.deep, deep_left, along_left);
+        warp_copy<ELEM, S::BLOCK, one, S::K, PLACES>(to, pitch_along, from, m.deep, deep_left,
+                                                     along_left);
 }
 
 template <typename T, int PLACES>
@@ -291,26 +299,33 @@ template <int COUNT_M, int COUNT_N> struct warp_steps<double, COUNT_M, COUNT_N> 
 /* --- the kernel ----------------------------------------------------------------------------------------------------- */
 
 template <typename T>
-static __global__ void __launch_bounds__(WARP_BLOCK, 2)
+static __global__ void __launch_bounds__(warp_shape<T>::BLOCK, warp_shape<T>::PER_SM)
     matmul_tensor_warp_kernel(struct matmul_job job,
                               struct matmul_operand<typename warp_shape<T>::ELEM> a,
-                              struct matmul_operand<typename warp_shape<T>::ELEM> b)
+                              struct matmul_operand<typename warp_shape<T>::ELEM> b, int part)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     typedef warp_shape<T> S;
     typedef typename S::ELEM ELEM;
-    constexpr int own_m = WARP_M / (WARP_BLOCK / 32 / S::WARPS_N), own_n = S::N / S::WARPS_N;
+    typedef typename S::ACC ACC;
+    constexpr int warps_n = 4, warps_m = S::BLOCK / 32 / warps_n;
+    constexpr int own_m = WARP_M / warps_m, own_n = WARP_N / warps_n;
     constexpr int count_m = own_m / WARP_PIECE_M, count_n = own_n / WARP_PIECE_N;
     extern __shared__ __align__(16) char warp_bytes[];
     struct warp_stage<T> *stages = reinterpret_cast<struct warp_stage<T> *>(warp_bytes);
+    struct matmul_piece<ACC> *kept =
+        reinterpret_cast<struct matmul_piece<ACC> *>(stages + WARP_STAGES);
+    constexpr int pieces = 4 * sizeof(ACC) / 16; /* in which a lane keeps its part of one */
     const struct matmul_layout &l = job.layout;
-    const struct matmul_tile tile = matmul_tile_at(l, blockIdx.x, WARP_M, S::N);
+    const struct matmul_tile tile = matmul_tile_at(l, blockIdx.x, WARP_M, WARP_N);
     const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    const int m = warp / S::WARPS_N * own_m, n = warp % S::WARPS_N * own_n;
+    const int m = warp / warps_n * own_m, n = warp % warps_n * own_n;
     const int64_t steps = (l.k + S::K - 1) / S::K;
     const ELEM *from_a = a.from + tile.batch * a.batch + tile.i * a.along;
     const ELEM *from_b = b.from + tile.batch * b.batch + tile.j * b.along;
-    typename S::ACC sum[count_m][count_n][4] = {};
+    ACC sum[count_m][count_n][4] = {};
+    int until_kept = warp < S::BLOCK / 64 ? part : (part + 1) / 2;
+    bool has_kept = false;
 
     /* Step s goes to stage s % WARP_STAGES; a step past the end is an empty group, so that waits count alike. */
     for (int64_t s = 0; s < steps + WARP_STAGES - 1; s++) {
@@ -323,8 +338,8 @@ static __global__ void __launch_bounds__(WARP_BLOCK, 2)
 
             warp_fetch<T, WARP_M>(a, from_a + s * S::K * a.deep, l.k - s * S::K, l.m - tile.i,
                                   stage->a);
-            warp_fetch<T, S::N>(b, from_b + s * S::K * b.deep, l.k - s * S::K, l.n - tile.j,
-                                stage->b);
+            warp_fetch<T, WARP_N>(b, from_b + s * S::K * b.deep, l.k - s * S::K, l.n - tile.j,
+                                  stage->b);
         }
         matmul_copy_commit();
         if (s < WARP_STAGES - 1)
@@ -332,16 +347,28 @@ static __global__ void __launch_bounds__(WARP_BLOCK, 2)
 
         const struct warp_stage<T> *stage = &stages[(s - (WARP_STAGES - 1)) % WARP_STAGES];
         const struct warp_tile<ELEM> left = warp_tile_of<T, WARP_M>(a, stage->a);
-        const struct warp_tile<ELEM> right = warp_tile_of<T, S::N>(b, stage->b);
+        const struct warp_tile<ELEM> right = warp_tile_of<T, WARP_N>(b, stage->b);
 
 #pragma unroll
         for (int x = 0; x < S::K; x += S::DEEP)
             warp_steps<T, count_m, count_n>::step(left, right, x, m, n, sum);
+        if (S::IS_KEPT && --until_kept == 0) {
+#pragma unroll
+            for (int i = 0; i < count_m; i++)
+#pragma unroll
+                for (int j = 0; j < count_n; j++)
+                    matmul_keep<S::BLOCK>(kept + (i * count_n + j) * pieces * S::BLOCK, !has_kept,
+                                          sum[i][j]);
+            has_kept = true;
+            until_kept = part;
+        }
     }
 #pragma unroll
     for (int i = 0; i < count_m; i++)
 #pragma unroll
-        for (int j = 0; j < count_n; j++)
+        for (int j = 0; j < count_n; j++) {
+            if (S::IS_KEPT && has_kept)
+                matmul_take<S::BLOCK>(kept + (i * count_n + j) * pieces * S::BLOCK, sum[i][j]);
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 const int64_t row = tile.i + m + i * WARP_PIECE_M + g + e / 2 * 8;
@@ -351,6 +378,7 @@ static __global__ void __launch_bounds__(WARP_BLOCK, 2)
                     matmul_finish<ELEM>(job, tile.batch * l.c_batch + row * l.ldc + column,
                                         sum[i][j][e]);
             }
+        }
 #endif
 }
 
@@ -358,13 +386,20 @@ template <typename T> static enum gpurun_status warp_run(struct gpurun_ctx *ctx)
 {
     typedef warp_shape<T> S;
     const struct matmul_job job = matmul_job_of(ctx);
-    const int bytes = WARP_STAGES * sizeof(struct warp_stage<T>);
+    const size_t stages = WARP_STAGES * sizeof(struct warp_stage<T>);
+    const size_t kept = WARP_M * WARP_N * sizeof(typename S::ACC);
+    const int64_t terms = matmul_part_of(job.layout.k);
+    const bool is_kept =
+        S::IS_KEPT && terms < job.layout.k && stages + kept <= ctx->device.shared_bytes;
+    const size_t bytes = stages + (is_kept ? kept : 0);
 
     GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(matmul_tensor_warp_kernel<T>,
-                                              cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    matmul_tensor_warp_kernel<T><<<static_cast<unsigned>(matmul_tile_count(ctx, WARP_M, S::N)),
-                                   WARP_BLOCK, bytes, gpurun_cuda_stream(ctx)>>>(
-        job, matmul_operand_a<typename S::ELEM>(job), matmul_operand_b<typename S::ELEM>(job));
+                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              static_cast<int>(bytes)));
+    matmul_tensor_warp_kernel<T><<<static_cast<unsigned>(matmul_tile_count(ctx, WARP_M, WARP_N)),
+                                   S::BLOCK, bytes, gpurun_cuda_stream(ctx)>>>(
+        job, matmul_operand_a<typename S::ELEM>(job), matmul_operand_b<typename S::ELEM>(job),
+        is_kept ? static_cast<int>(terms / S::K) : 0);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }

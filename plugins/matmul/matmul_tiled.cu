@@ -5,7 +5,7 @@
  * Memory   each element of A and B is read once per block that needs it, 32 times less than by "naive", and
  *          along its own rows whether transposed or not; shared rows are 33 long, so columns meet no bank twice.
  * Bound    shared memory: two loads for each multiplication and addition.
- * Limits   none; each tile's 32 terms are added apart, so that roundings of reals do not pile up.
+ * Limits   none; sums of some tiles are added apart, so that roundings of reals do not pile up.
  */
 #include "matmul_device.cuh"
 
@@ -30,7 +30,7 @@ tiled_fill(const T *from, int64_t row, int64_t col, int64_t rows_left, int64_t c
 
 template <typename T>
 static __global__ void __launch_bounds__(TILED_SIDE *TILED_SIDE)
-    matmul_tiled_kernel(struct matmul_job job)
+    matmul_tiled_kernel(struct matmul_job job, int tiles)
 {
     typedef typename matmul_kind<T>::ACC ACC;
     __shared__ struct tiled_shared<ACC> shared;
@@ -39,11 +39,10 @@ static __global__ void __launch_bounds__(TILED_SIDE *TILED_SIDE)
     const T *a = static_cast<const T *>(job.a) + tile.batch * l.a_batch + tile.i * l.a_row;
     const T *b = static_cast<const T *>(job.b) + tile.batch * l.b_batch + tile.j * l.b_col;
     const int64_t i = tile.i + threadIdx.y, j = tile.j + threadIdx.x;
-    ACC sum = 0;
+    ACC sum = 0, part = 0;
+    int until_added = tiles;
 
     for (int64_t x = 0; x < l.k; x += TILED_SIDE) {
-        ACC part = 0;
-
         tiled_fill<T>(a + x * l.a_col, l.a_row, l.a_col, l.m - tile.i, l.k - x, l.a_col != 1,
                       shared.a);
         tiled_fill<T>(b + x * l.b_row, l.b_row, l.b_col, l.k - x, l.n - tile.j, l.b_col != 1,
@@ -52,9 +51,14 @@ static __global__ void __launch_bounds__(TILED_SIDE *TILED_SIDE)
 #pragma unroll
         for (int y = 0; y < TILED_SIDE; y++)
             part += shared.a[threadIdx.y][y] * shared.b[y][threadIdx.x];
-        sum += part;
         __syncthreads();
+        if (--until_added == 0) {
+            sum += part;
+            part = 0;
+            until_added = tiles;
+        }
     }
+    sum += part;
     if (i < l.m && j < l.n)
         matmul_finish<T>(job, tile.batch * l.c_batch + i * l.ldc + j, sum);
 }
@@ -63,9 +67,10 @@ template <typename T> static enum gpurun_status tiled_run(struct gpurun_ctx *ctx
 {
     const dim3 block(TILED_SIDE, TILED_SIDE);
     const int64_t blocks = matmul_tile_count(ctx, TILED_SIDE, TILED_SIDE);
+    const int tiles = static_cast<int>(matmul_part_of(matmul_state_of(ctx)->layout.k)) / TILED_SIDE;
 
-    matmul_tiled_kernel<T>
-        <<<static_cast<unsigned>(blocks), block, 0, gpurun_cuda_stream(ctx)>>>(matmul_job_of(ctx));
+    matmul_tiled_kernel<T><<<static_cast<unsigned>(blocks), block, 0, gpurun_cuda_stream(ctx)>>>(
+        matmul_job_of(ctx), tiles > 0 ? tiles : 1);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }

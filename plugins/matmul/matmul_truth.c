@@ -308,6 +308,7 @@ struct matmul_element matmul_truth_at(struct gpurun_ctx *ctx, int64_t batch, int
     return (struct matmul_element){
         .value = (double)value,
         .magnitude = magnitude,
+        .is_beyond = isfinite(value) && isinf((double)value),
         .may_overflow = t.rounds_to_infinity || fmaxl(t.finite, magnitude) * 1.001L >= most,
     };
 }

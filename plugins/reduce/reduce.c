@@ -163,8 +163,10 @@ static enum gpurun_status ask_tensors(struct gpurun_ctx *ctx, const struct reduc
     s->value = gpurun_tensor(ctx, "value", GPURUN_OUT, value_dtype(o, s->kind), 1, &one);
     if (reduce_is_place(s->kind))
         s->index = gpurun_tensor(ctx, "index", GPURUN_OUT, GPURUN_INT64, 1, &one);
-    return s->in && s->value && (s->index || !reduce_is_place(s->kind)) ? GPURUN_OK
-                                                                        : GPURUN_INVALID;
+    if (!s->in || !s->value || (!s->index && reduce_is_place(s->kind)))
+        return GPURUN_INVALID;
+    s->value->varies = !o->deterministic && gpurun_dtype_is_real(s->value->dtype);
+    return GPURUN_OK;
 }
 
 static enum gpurun_status setup(struct gpurun_ctx *ctx)

@@ -141,6 +141,8 @@ static enum gpurun_status ask_tensors(struct gpurun_ctx *ctx, const struct sort_
         s->sorted_values = gpurun_tensor(ctx, "sorted_values", GPURUN_OUT, value_dtype, 1, &n);
     if (sort_is_one_step(ctx))
         s->bounds = gpurun_tensor(ctx, "bounds", GPURUN_OUT, GPURUN_INT64, 1, &two);
+    if (s->sorted)
+        s->sorted->varies = sort_is_one_step(ctx); /* a partition's sides are in any order */
     if (!s->keys || !s->sorted || (sort_is_one_step(ctx) && !s->bounds))
         return GPURUN_INVALID;
     return o->values == SORT_VALUES_NONE || (s->values && s->sorted_values) ? GPURUN_OK

@@ -139,7 +139,10 @@ static enum gpurun_status ask_tensors(struct gpurun_ctx *ctx, const struct topk_
     s->values = gpurun_tensor(ctx, "values", GPURUN_OUT, dtype, s->rank, best + from);
     s->indices = gpurun_tensor(ctx, "indices", GPURUN_OUT, GPURUN_INT64, s->rank, best + from);
     s->count = gpurun_tensor(ctx, "count", GPURUN_OUT, GPURUN_INT64, 1, &o->rows);
-    return s->in && s->values && s->indices && s->count ? GPURUN_OK : GPURUN_INVALID;
+    if (!s->in || !s->values || !s->indices || !s->count)
+        return GPURUN_INVALID;
+    s->values->varies = s->indices->varies = !o->sorted;
+    return GPURUN_OK;
 }
 
 static enum gpurun_status setup(struct gpurun_ctx *ctx)

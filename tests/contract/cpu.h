@@ -140,20 +140,6 @@ static void run_cpu_once(struct trial *t, struct run_case *cpu)
             "%s", t->run.why.text);
 }
 
-static bool is_off(const struct trial *t, const char *key)
-{
-    const struct gpurun_option *row = option_find(&plugin.options, key);
-
-    return row != NULL && row->type == GPURUN_OPTION_BOOL && whole_of(t, row) == 0;
-}
-
-/* Another answer is as right: reals where an option `deterministic` says no, any order where `sorted` does. */
-static bool may_waver(const struct trial *t, const struct gpurun_tensor *tensor)
-{
-    return is_off(t, "sorted") ||
-           (is_off(t, "deterministic") && gpurun_dtype_is_real(tensor->dtype));
-}
-
 /* The answer that is there has the bytes of `kept`, as far as they mean something. */
 static void require_same_bytes(const struct trial *t, char *const kept[TENSORS_MAX],
                                const char *name)
@@ -161,7 +147,7 @@ static void require_same_bytes(const struct trial *t, char *const kept[TENSORS_M
     for (int i = 0; i < t->run.buffer_count; i++) {
         const struct gpurun_tensor *tensor = &t->run.buffers[i].tensor;
 
-        REQUIRE(kept[i] == NULL || may_waver(t, tensor) ||
+        REQUIRE(kept[i] == NULL || tensor->varies ||
                     memcmp(kept[i], tensor->host, tensor->bytes) == 0,
                 "%s: two runs of one case write different bytes to %s", name, tensor->name);
     }

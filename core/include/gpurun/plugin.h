@@ -13,6 +13,7 @@
 #ifndef GPURUN_PLUGIN_H
 #define GPURUN_PLUGIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +25,7 @@ extern "C" {
 
 /* Same major and a minor not above the core's is accepted. Tables only ever grow at their ends: the
  * minor says by how much, the *_size fields let either side step over what it does not know. */
-enum { GPURUN_ABI_MAJOR = 1, GPURUN_ABI_MINOR = 1 };
+enum { GPURUN_ABI_MAJOR = 1, GPURUN_ABI_MINOR = 2 };
 
 /* Every byte of an `out` tensor before a proved run. What is no part of an answer still holds it when verify
  * is called, or was written to. */
@@ -110,6 +111,8 @@ struct gpurun_tensor {
     void *dev;  /* what kernels are given; NULL without a device */
     /* inout: what `host` held before any run, for verify to hold the answer against; else NULL */
     const void *original;
+    /* setup may set it: another run of the same case may write other bytes here that are as right */
+    bool varies;
 };
 
 /* What a file says of a tensor, see gpurun_input_shape. */

@@ -636,6 +636,28 @@ START_TEST(magnitudes_may_be_more_than_a_double_holds)
 }
 END_TEST
 
+/* -1e400 + 1e400 + 1e400: a sum that begins with the first term stays at -infinity, others end elsewhere. */
+START_TEST(a_sum_beyond_any_double_may_end_at_either_infinity)
+{
+    struct job *job = job_new(GPURUN_DOUBLE, 1, 1, 3);
+    static const struct {
+        double answer;
+        int wrong;
+    } cases[] = {{-INFINITY, 0}, {INFINITY, 0}, {NAN, 0}, {DBL_MAX, 1}, {0, 1}};
+
+    setup_job(job);
+    for (int x = 0; x < 3; x++) {
+        put(job->state.a, x, 1e200);
+        put(job->state.b, x, x == 0 ? -1e200 : 1e200);
+    }
+    for (size_t i = 0; i < GPURUN_COUNT(cases); i++) {
+        put(job->state.product, 0, cases[i].answer);
+        ck_assert_int_eq(judge(job, GPURUN_VERIFY_FULL), cases[i].wrong);
+    }
+    job_free(job);
+}
+END_TEST
+
 START_TEST(verify_refuses_a_gap_that_was_written_to)
 {
     struct job *job = two_job(dtypes[_i], false, false, 1, false);
@@ -858,6 +880,7 @@ static Suite *matmul_suite(void)
     tcase_add_test(verify, tf32_is_allowed_only_where_asked);
     tcase_add_test(verify, what_is_not_finite_must_be_so_in_truth);
     tcase_add_test(verify, magnitudes_may_be_more_than_a_double_holds);
+    tcase_add_test(verify, a_sum_beyond_any_double_may_end_at_either_infinity);
     tcase_add_loop_test(verify, verify_refuses_a_gap_that_was_written_to, 0, all);
     tcase_add_loop_test(verify, verify_refuses_gaps_that_are_all_the_same, 0, all);
     tcase_add_test(verify, auto_is_full_while_that_is_affordable);
