@@ -19,6 +19,7 @@ enum {
     REGISTER_LANES_M = 8,
     REGISTER_LANES_N = 4,
     REGISTER_WARPS_N = 4,
+    REGISTER_ANY_FEED = -1, /* only the operand knows */
 };
 
 /* The shape of a tile for elements of BYTES: GROUPS pieces of 16 bytes per thread in either direction. */
@@ -41,14 +42,14 @@ template <typename T> struct register_shared {
 /* Starts the copies of a tile, K deep and PLACES along: `from` is its first element, `along_left` and
  * `deep_left` say how much of the matrix there is from there on; WHOLE: all of the tile. */
 template <typename T, int K, int PLACES, int PITCH, bool WHOLE>
-static __device__ __forceinline__ void register_fetch_tile(const struct matmul_operand<T> &m,
-                                                           const T *from, int64_t deep_left,
-                                                           int64_t along_left, T (*to)[PITCH])
+static __device__ __forceinline__ void
+register_fetch_tile(const struct matmul_operand<T> &m, int feed, const T *from, int64_t deep_left,
+                    int64_t along_left, T (*to)[PITCH])
 {
     constexpr int width = 16 / static_cast<int>(sizeof(T)), turn = 8;
     const int t = threadIdx.x;
 
-    if (m.feed == MATMUL_FEED_ALONG_16) {
+    if (feed == MATMUL_FEED_ALONG_16) {
         constexpr int pieces = PLACES / width, rows = REGISTER_BLOCK / pieces;
         const int x = t / pieces, p = t % pieces * width;
         const int64_t left = along_left - p;
@@ -60,7 +61,7 @@ static __device__ __forceinline__ void register_fetch_tile(const struct matmul_o
         for (int r = 0; r < K / rows; r++)
             matmul_copy<16>(&to[x + r * rows][p], from + (x + r * rows) * m.deep + p,
                             WHOLE || x + r * rows < deep_left ? valid : 0);
-    } else if (m.feed == MATMUL_FEED_ALONG) {
+    } else if (feed == MATMUL_FEED_ALONG) {
         constexpr int rows = REGISTER_BLOCK / PLACES;
         const int x = t / PLACES, p = t % PLACES;
 
@@ -84,15 +85,18 @@ static __device__ __forceinline__ void register_fetch_tile(const struct matmul_o
     }
 }
 
-template <typename T, int K, int PLACES, int PITCH>
+/* With a FEED that is known beforehand all tiles are whole, and no branch is left. */
+template <int FEED, typename T, int K, int PLACES, int PITCH>
 static __device__ __forceinline__ void register_fetch(const struct matmul_operand<T> &m,
                                                       const T *from, int64_t deep_left,
                                                       int64_t along_left, T (*to)[PITCH])
 {
-    if (deep_left >= K && along_left >= PLACES)
-        register_fetch_tile<T, K, PLACES, PITCH, true>(m, from, deep_left, along_left, to);
+    if (FEED != REGISTER_ANY_FEED)
+        register_fetch_tile<T, K, PLACES, PITCH, true>(m, FEED, from, deep_left, along_left, to);
+    else if (deep_left >= K && along_left >= PLACES)
+        register_fetch_tile<T, K, PLACES, PITCH, true>(m, m.feed, from, deep_left, along_left, to);
     else
-        register_fetch_tile<T, K, PLACES, PITCH, false>(m, from, deep_left, along_left, to);
+        register_fetch_tile<T, K, PLACES, PITCH, false>(m, m.feed, from, deep_left, along_left, to);
 }
 
 /* What a thread needs of both tiles for one step along k. */
@@ -153,13 +157,17 @@ static __device__ __forceinline__ void register_write(const struct matmul_job &j
     *reinterpret_cast<struct matmul_piece<T> *>(static_cast<T *>(job.product) + at) = piece;
 }
 
-/* `part`: after so many steps sums are kept apart; 0: never. */
-template <typename T>
+/* `part`: after so many steps sums are kept apart; 0: never. IS_PLAIN: A lies along k, B across it in pieces of 16
+ * bytes, and all tiles are whole; then fewer steps make a loop, which stays in the instruction cache. */
+template <typename T, bool IS_PLAIN>
 static __global__ void __launch_bounds__(REGISTER_BLOCK, 1)
     matmul_register_kernel(struct matmul_job job, struct matmul_operand<T> a,
                            struct matmul_operand<T> b, bool aligned, int part)
 {
     typedef register_shape<sizeof(T)> S;
+    constexpr int feed_a = IS_PLAIN ? MATMUL_FEED_DEEP : REGISTER_ANY_FEED;
+    constexpr int feed_b = IS_PLAIN ? MATMUL_FEED_ALONG_16 : REGISTER_ANY_FEED;
+    constexpr int unrolled = IS_PLAIN ? 4 : S::K;
     extern __shared__ __align__(16) unsigned char register_memory[];
     struct register_shared<T> &shared =
         *reinterpret_cast<struct register_shared<T> *>(register_memory);
@@ -177,8 +185,8 @@ static __global__ void __launch_bounds__(REGISTER_BLOCK, 1)
     int until_kept = warp < REGISTER_WARPS_N ? part : (part + 1) / 2;
     bool has_kept = false;
 
-    register_fetch<T, S::K, S::M>(a, from_a, l.k, l.m - tile.i, shared.a[0]);
-    register_fetch<T, S::K, S::N>(b, from_b, l.k, l.n - tile.j, shared.b[0]);
+    register_fetch<feed_a, T, S::K, S::M>(a, from_a, l.k, l.m - tile.i, shared.a[0]);
+    register_fetch<feed_b, T, S::K, S::N>(b, from_b, l.k, l.n - tile.j, shared.b[0]);
     matmul_copy_commit();
     matmul_copy_wait<0>();
     __syncthreads();
@@ -186,28 +194,35 @@ static __global__ void __launch_bounds__(REGISTER_BLOCK, 1)
     for (int64_t step = 0; step < steps; step++) {
         const int now = static_cast<int>(step % 2);
         const bool is_last = step + 1 == steps;
+        const T *from_left = &shared.a[now][0][own_m], *from_right = &shared.b[now][0][own_n];
 
         if (!is_last) {
             const int64_t left = l.k - (step + 1) * S::K;
 
             from_a += S::K * a.deep;
             from_b += S::K * b.deep;
-            register_fetch<T, S::K, S::M>(a, from_a, left, l.m - tile.i, shared.a[1 - now]);
-            register_fetch<T, S::K, S::N>(b, from_b, left, l.n - tile.j, shared.b[1 - now]);
+            register_fetch<feed_a, T, S::K, S::M>(a, from_a, left, l.m - tile.i, shared.a[1 - now]);
+            register_fetch<feed_b, T, S::K, S::N>(b, from_b, left, l.n - tile.j, shared.b[1 - now]);
             matmul_copy_commit();
         }
+#pragma unroll 1
+        for (int first = 0; first < S::K; first += unrolled) {
 #pragma unroll
-        for (int x = 0; x < S::K; x++) {
-            if (x + 1 < S::K) {
-                register_load<T>(fragment[(x + 1) % 2], &shared.a[now][x + 1][own_m],
-                                 &shared.b[now][x + 1][own_n]);
-            } else if (!is_last) {
+            for (int x = 0; x + 1 < unrolled; x++) {
+                register_load<T>(fragment[(x + 1) % 2], from_left + (x + 1) * S::PITCH_M,
+                                 from_right + (x + 1) * S::PITCH_N);
+                register_multiply<T>(fragment[x % 2], sum);
+            }
+            from_left += unrolled * S::PITCH_M;
+            from_right += unrolled * S::PITCH_N;
+            if (first + unrolled == S::K) {
                 matmul_copy_wait<0>();
                 __syncthreads(); /* the next tiles are there, and nobody reads these any more */
-                register_load<T>(fragment[0], &shared.a[1 - now][0][own_m],
-                                 &shared.b[1 - now][0][own_n]);
+                from_left = &shared.a[1 - now][0][own_m];
+                from_right = &shared.b[1 - now][0][own_n];
             }
-            register_multiply<T>(fragment[x % 2], sum);
+            register_load<T>(fragment[0], from_left, from_right); /* of old tiles after the last */
+            register_multiply<T>(fragment[1], sum);
         }
         if (matmul_is_real<T>() && --until_kept == 0 && !is_last) {
 #pragma unroll
@@ -259,14 +274,19 @@ template <typename T> static enum gpurun_status register_run(struct gpurun_ctx *
     const size_t shared_bytes = sizeof(struct register_shared<T>) + kept_bytes;
     const struct matmul_job job = matmul_job_of(ctx);
     const struct matmul_layout &l = job.layout;
+    const struct matmul_operand<T> a = matmul_operand_a<T>(job), b = matmul_operand_b<T>(job);
     const bool aligned = matmul_is_aligned(job.product, l.ldc, l.c_batch, sizeof(T));
+    const bool is_deep = a.feed == MATMUL_FEED_DEEP || a.feed == MATMUL_FEED_DEEP_16;
+    const bool is_plain = is_deep && b.feed == MATMUL_FEED_ALONG_16 && l.m % S::M == 0 &&
+                          l.n % S::N == 0 && l.k % S::K == 0;
+    void (*kernel)(struct matmul_job, struct matmul_operand<T>, struct matmul_operand<T>, bool,
+                   int) =
+        is_plain ? matmul_register_kernel<T, true> : matmul_register_kernel<T, false>;
 
-    GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(matmul_register_kernel<T>,
-                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+    GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                               static_cast<int>(shared_bytes)));
-    matmul_register_kernel<T><<<static_cast<unsigned>(matmul_tile_count(ctx, S::M, S::N)),
-                                REGISTER_BLOCK, shared_bytes, gpurun_cuda_stream(ctx)>>>(
-        job, matmul_operand_a<T>(job), matmul_operand_b<T>(job), aligned, part);
+    kernel<<<static_cast<unsigned>(matmul_tile_count(ctx, S::M, S::N)), REGISTER_BLOCK,
+             shared_bytes, gpurun_cuda_stream(ctx)>>>(job, a, b, aligned, part);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
