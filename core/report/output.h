@@ -28,6 +28,10 @@ void csv_write(FILE *to, const json_t *records);
 void markdown_write(FILE *to, const json_t *records);
 void junit_write(FILE *to, const json_t *records);
 
+/* A scalar as one CSV field; text as one Markdown cell, with all that is markup escaped. */
+void csv_scalar(FILE *to, const json_t *value);
+void markdown_cell(FILE *to, const char *text);
+
 /* Records by job: an array of arrays, in the order of each job's first record. For the caller to free. */
 json_t *output_by_job(const json_t *records);
 
