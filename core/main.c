@@ -22,6 +22,7 @@ struct arguments {
     struct override *overrides;
     size_t override_count;
     const char *only;
+    const char *html;           /* `report` writes a page here; NULL: nowhere */
     bool has_comparison_option; /* --gap or --fail-on */
     struct batch_options batch;
     char **words; /* what is left: command or files */
@@ -59,6 +60,7 @@ static const char help[] =
     "baseline=FILE\n"
     "  --gap PERCENT     of a comparison: the least change that counts, 1% by default\n"
     "  --fail-on WORDS   of a comparison: exit 1 for any of these verdicts: slower,failed\n"
+    "  --html FILE       of a report: write one HTML page with tables and plots too\n"
     "  --strict          unsupported cases count as failures\n"
     "  --help, --version\n"
     "\n"
@@ -296,6 +298,7 @@ enum {
     BASELINE,
     GAP,
     FAIL_ON,
+    HTML,
     STRICT,
     HELP,
     VERSION
@@ -410,6 +413,9 @@ static int set_option(struct arguments *a, int option)
         return set_gap(a, optarg) ? -1 : EXIT_USAGE;
     case FAIL_ON:
         return set_fail_on(a, optarg) ? -1 : EXIT_USAGE;
+    case HTML:
+        a->html = optarg;
+        return -1;
     case HELP:
     case 'h':
         fputs(help, stdout);
@@ -439,6 +445,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
                                             {"baseline", required_argument, NULL, BASELINE},
                                             {"gap", required_argument, NULL, GAP},
                                             {"fail-on", required_argument, NULL, FAIL_ON},
+                                            {"html", required_argument, NULL, HTML},
                                             {"strict", no_argument, NULL, STRICT},
                                             {"help", no_argument, NULL, HELP},
                                             {"version", no_argument, NULL, VERSION},
@@ -464,7 +471,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 
 static int do_report(const struct arguments *a)
 {
-    const struct report_options options = {a->batch.format, a->batch.strict, a->batch.junit};
+    const struct report_options options = {a->batch.format, a->batch.strict, a->batch.junit,
+                                           a->html};
 
     return report_print(a->words + 1, (size_t)a->count - 1, &options);
 }
@@ -491,6 +499,8 @@ static int dispatch(const struct arguments *a)
                             : usage(word, ": name a job file");
     if (strcmp(word, "report") == 0)
         return a->count > 1 ? do_report(a) : usage("report: name a file of records", "");
+    if (a->html != NULL)
+        return usage("--html is for report: gpurun report FILE... --html ", a->html);
     if (strcmp(word, "compare") == 0)
         return a->count == 3 ? do_compare(a)
                              : usage("compare wants two files of records: OLD NEW", "");

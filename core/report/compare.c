@@ -110,6 +110,18 @@ static void note_environment(json_t *row, const json_t *before, const json_t *no
     }
 }
 
+/* How long is measured, and what is done besides: the times stay those of the same work. */
+static bool is_beside_work(const char *option)
+{
+    static const char *const names[] = {"threads",  "device", "repeat", "warmup",        "min_time",
+                                        "max_time", "verify", "show",   "picture_limit", "samples"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], option) == 0)
+            return true;
+    return false;
+}
+
 /* Options that both have and that differ are another question. One that only one has came with another
  * gpurun or plugin: it is told, and the times are compared. */
 static bool are_options_changed(json_t *row, const json_t *before, const json_t *now)
@@ -125,7 +137,7 @@ static bool are_options_changed(json_t *row, const json_t *before, const json_t 
         if (!identity_is_asked(name) || json_equal(value, other) || b == NULL)
             continue;
         add_difference(row, name, value, other);
-        is_changed = is_changed || (other != NULL && strcmp(name, "threads") != 0);
+        is_changed = is_changed || (other != NULL && !is_beside_work(name));
     }
     json_object_foreach((json_t *)b, name, value) if (identity_is_asked(name) && a != NULL &&
                                                       json_object_get(a, name) == NULL)
@@ -160,7 +172,7 @@ static bool is_reading_changed(json_t *row, const json_t *before, const json_t *
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         json_t *a = json_object_get(before, fields[i]), *b = json_object_get(now, fields[i]);
 
-        if (a == NULL || b == NULL || json_equal(a, b))
+        if (!json_is_string(a) || !json_is_string(b) || json_equal(a, b))
             continue;
         add_difference(row, fields[i], a, b);
         is_changed = true;

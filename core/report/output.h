@@ -32,6 +32,9 @@ void junit_write(FILE *to, const json_t *records);
 void csv_scalar(FILE *to, const json_t *value);
 void markdown_cell(FILE *to, const char *text);
 
+/* Text as XML or HTML, between tags or in "quotes"; what XML has not becomes U+FFFD. */
+void xml_text(FILE *to, const char *text);
+
 /* Records by job: an array of arrays, in the order of each job's first record. For the caller to free. */
 json_t *output_by_job(const json_t *records);
 

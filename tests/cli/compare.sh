@@ -49,6 +49,7 @@ expect_text "$STDOUT" 'Not the same on both sides:
   driver 13000 -> 13010 (1 case)
   p: plugin_build aa -> bb (1 case)
   cache (none) -> hot (1 case)
+  repeat 20 -> 50 (1 case)
 
   verdict    case                      old ms    new ms  change %            range %  cycles %  note
   FAILED     b.ini:breaks v             1.000         -         -                  -         -  passed -> failed: 3 wrong
@@ -72,8 +73,9 @@ expect_text "$STDOUT" 'Not the same on both sides:
   SAME       b.ini:same v               1.000     1.000     +0.00     -0.20 to +0.20         -
   SAME       b.ini:driver v             1.000     1.000     +0.00     -0.20 to +0.20         -
   SAME       b.ini:newer v              1.000     1.000     +0.00     -0.20 to +0.20         -
+  SAME       b.ini:longer v             1.000     1.000     +0.00     -0.20 to +0.20         -
 
-1 FAILED, 3 SLOWER, 2 MISSING, 4 CHANGED, 5 UNCERTAIN, 1 FAILING, 1 MENDED, 1 ADDED, 3 SAME; a change counts from 1 %
+1 FAILED, 3 SLOWER, 2 MISSING, 4 CHANGED, 5 UNCERTAIN, 1 FAILING, 1 MENDED, 1 ADDED, 4 SAME; a change counts from 1 %
 '
 for word in failed slower missing changed uncertain failing mended added same; do
     run "$FAKE" compare kinds_old.jsonl kinds_new.jsonl --fail-on $word
@@ -85,7 +87,7 @@ expect_exit 0
 begin "the last record of a case counts"
 cat kinds_old.jsonl planted_new.jsonl planted_old.jsonl >many.jsonl
 run "$FAKE" compare many.jsonl planted_old.jsonl
-expect_line "$STDOUT" '20 MISSING, 20 SAME; a change counts from 1 %'
+expect_line "$STDOUT" '21 MISSING, 20 SAME; a change counts from 1 %'
 
 begin "nothing in common is no pass"
 run "$FAKE" compare kinds_old.jsonl planted_new.jsonl

@@ -97,6 +97,7 @@ OLD = [
     ("timed", 1, {}),
     ("few", 1, {}),
     ("n", 1, OPTIONS(n=9007199254740993)),
+    ("longer", 1, OPTIONS(repeat=20)),
 ]
 NEW = [
     ("fresh", 1, {}),
@@ -119,6 +120,7 @@ NEW = [
     ("timed", 1, {"time_ms": {"n": "x"}}),
     ("few", 2, {"time_ms": {"n": 5, "median": 2, "median_ci95": [2, 2]}}),
     ("n", 1, {**OPTIONS(n=9007199254740994), "case_id": "n2"}),
+    ("longer", 1, {**OPTIONS(repeat=50), "case_id": "longer2", "cache": None}),
 ]
 
 
