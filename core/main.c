@@ -4,6 +4,7 @@
  */
 #include "batch/batch.h"
 #include "batch/interrupt.h"
+#include "batch/tune.h"
 #include "gpurun/version.h"
 #include "job/memory.h"
 #include "job/value.h"
@@ -42,6 +43,7 @@ static const char help[] =
     "  gpurun devices            the GPUs\n"
     "  gpurun report FILE...     the tables again, from files of records\n"
     "  gpurun compare OLD NEW    what became faster or slower between two files of records\n"
+    "  gpurun tune FILE...       try the tunable options; the best settings as a job file\n"
     "  gpurun selftest           spoil right answers; every verifier must refuse them\n"
     "\n"
     "  -s KEY=VALUE      override a key in every job\n"
@@ -484,6 +486,21 @@ static int do_compare(const struct arguments *a)
     return compare_files(a->words[1], a->words[2], &options);
 }
 
+static int do_tune(const struct arguments *a)
+{
+    const struct tune_request request = {.files = a->words + 1,
+                                         .file_count = (size_t)a->count - 1,
+                                         .overrides = a->overrides,
+                                         .override_count = a->override_count,
+                                         .only = a->only,
+                                         .batch = &a->batch};
+
+    for (int i = 1; i < a->count; i++)
+        if (strcmp(a->words[i], "-") == 0)
+            return usage("tune reads its files many times: name a file, not ", "-");
+    return (int)tune(&request);
+}
+
 static int dispatch(const struct arguments *a)
 {
     static const struct {
@@ -504,6 +521,8 @@ static int dispatch(const struct arguments *a)
     if (strcmp(word, "compare") == 0)
         return a->count == 3 ? do_compare(a)
                              : usage("compare wants two files of records: OLD NEW", "");
+    if (strcmp(word, "tune") == 0)
+        return a->count > 1 ? do_tune(a) : usage("tune: name a job file", "");
     if (strcmp(word, "describe") == 0)
         return a->count == 2 ? do_describe(a->words[1])
                              : usage("describe wants one PLUGIN, or core", "");

@@ -176,6 +176,8 @@ enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
             !output_write_junit(options->junit, b.ledger.kept) && code == EXIT_PASSED)
             code = EXIT_FAILED;
         print_end(&b, code);
+        if (options->collect != NULL)
+            json_array_extend(options->collect, b.ledger.kept);
         if (!interrupted && baselines_fail(&baselines, b.ledger.kept, options) &&
             code == EXIT_PASSED)
             code = EXIT_FAILED;

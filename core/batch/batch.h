@@ -45,6 +45,7 @@ struct batch_options {
     bool retry_failed;        /* but not where the last one did not pass */
     const char **resume_from; /* more files to read */
     size_t resume_from_count;
+    json_t *collect;  /* an array that gets all records; NULL: none; not with OUTPUT_TABLE */
     double gap;       /* of the comparison with a job's `baseline`, see compare.h */
     unsigned fail_on; /* the verdicts of it that make the exit code 1 */
 };

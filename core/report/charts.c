@@ -1,6 +1,7 @@
 #include "report/charts.h"
 
 #include "job/memory.h"
+#include "report/family.h"
 #include "report/output.h"
 #include "report/table.h"
 #include "run/record.h"
@@ -45,38 +46,15 @@ static double limit_rate(const json_t *record)
 
 /* --- jobs that belong together --- */
 
-/* Where the values of a sweep start in "file:section/n=1M,k=10"; "" when there is none. */
-static const char *sweep_of(const char *job)
+static bool is_axis(const void *user, const char *key, size_t length)
 {
-    const char *colon = strchr(job, ':');
-    const char *slash = colon ? strchr(colon, '/') : NULL;
+    static const char *const axes[] = {"n", "memory", "prefetch"};
 
-    return slash ? slash + 1 : "";
-}
-
-static bool is_axis(const char *item)
-{
-    return strncmp(item, "n=", 2) == 0 || strncmp(item, "memory=", 7) == 0 ||
-           strncmp(item, "prefetch=", 9) == 0;
-}
-
-/* "file:section", and the other values of its sweep. For the caller to free. */
-static char *family_of(const json_t *record)
-{
-    const char *job = json_text_at(record, "job"), *items = sweep_of(job);
-    char *family = copy_text_n(job, *items ? (size_t)(items - job - 1) : strlen(job)), *longer;
-
-    while (*items != '\0') {
-        const size_t length = strcspn(items, ",");
-
-        if (!is_axis(items)) {
-            longer = format_text("%s, %.*s", family, (int)length, items);
-            free(family);
-            family = longer;
-        }
-        items += length + (items[length] == ',');
-    }
-    return family;
+    (void)user;
+    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++)
+        if (strlen(axes[i]) == length && strncmp(axes[i], key, length) == 0)
+            return true;
+    return false;
 }
 
 /* Appends to the array at `key`, which is made where it is missing. */
@@ -95,7 +73,7 @@ static json_t *families_of(const json_t *records, const char *plugin)
 
     json_array_foreach((json_t *)records, i, record)
     {
-        char *family = family_of(record);
+        char *family = family_name(json_text_at(record, "job"), is_axis, NULL);
 
         if (is_timed(record) && strcmp(json_text_at(record, "plugin"), plugin) == 0)
             add_to(families, family, record);

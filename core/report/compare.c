@@ -27,8 +27,7 @@ static bool is_on_device(const json_t *record)
     return strcmp(json_text_at(record, "device"), "cpu") != 0;
 }
 
-/* False where the record has no times that can be compared. */
-static bool interval_of(const json_t *record, struct interval *t)
+bool compare_interval(const json_t *record, struct interval *t)
 {
     t->median = json_number_value(output_at(record, "time_ms.median"));
     t->low = json_number_value(output_at(record, "time_ms.median_ci95.0"));
@@ -229,7 +228,7 @@ static enum verdict verdict_on_times(json_t *row, const json_t *before, const js
     struct interval times[2];
     enum verdict verdict;
 
-    if (!interval_of(before, &times[0]) || !interval_of(now, &times[1])) {
+    if (!compare_interval(before, &times[0]) || !compare_interval(now, &times[1])) {
         add_note(row, copy_text("a record without times"));
         return VERDICT_UNCERTAIN;
     }
@@ -286,7 +285,7 @@ static json_t *side_of(const json_t *record)
     if (record == NULL)
         return json_null();
     side = json_pack("{ss}", "status", json_text_at(record, "status"));
-    if (interval_of(record, &t))
+    if (compare_interval(record, &t))
         json_object_update_new(side, json_pack("{sfsfsfsI}", "median_ms", t.median, "low_ms", t.low,
                                                "high_ms", t.high, "runs", (json_int_t)t.samples));
     if (clock_of(record) > 0)

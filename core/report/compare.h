@@ -16,6 +16,9 @@ struct compare_options {
 
 #define COMPARE_GAP 0.01 /* where none is given */
 
+/* The median of a record's times. False where it has none that can be compared. */
+bool compare_interval(const json_t *record, struct interval *t);
+
 /* Compares two arrays of records, one per case as report_read gives them. For the caller to free. */
 json_t *compare_records(const json_t *before, const json_t *now, double gap);
 

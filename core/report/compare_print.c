@@ -265,5 +265,7 @@ void compare_print(enum output_format format, const json_t *comparison)
         json_dumpf(comparison, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
         putchar('\n');
         break;
+    case OUTPUT_NONE:
+        break;
     }
 }

@@ -12,9 +12,10 @@ enum output_format {
     OUTPUT_JSON,
     OUTPUT_CSV,
     OUTPUT_MARKDOWN,
+    OUTPUT_NONE, /* the caller prints */
 };
 
-/* Prints all records to standard output in `format`, which is not OUTPUT_TABLE. */
+/* Prints all records to standard output in `format`, which is not OUTPUT_TABLE; nothing for OUTPUT_NONE. */
 void output_print(enum output_format format, const json_t *records, int exit_code);
 
 /* Writes all records to `path` as JUnit XML. False, with the reason printed, when that fails. */
