@@ -26,7 +26,7 @@ struct core_options {
     int64_t verify;                     /* VERIFY_... below */
     int64_t cpu;                        /* 0 or 1 */
     int64_t threads;                    /* or GPURUN_AUTO */
-    const char *baseline; /* as written; see job_baseline_path */
+    const char *baseline;               /* as written; see job_baseline_path */
     const char *show;
     int64_t picture_limit; /* bytes */
 };

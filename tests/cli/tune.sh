@@ -7,7 +7,7 @@ export GPURUN_PLUGIN_PATH=$GPURUN_BUILD/fakes
 
 cat >job.ini <<'EOF'
 [global]
-repeat = 8
+repeat = 30
 warmup = 0
 plugin = tunable
 [a]
@@ -35,7 +35,7 @@ sed -n '/^\[a, n=2 spin\]/,/^$/p' best.ini >spin.ini
 expect_text spin.ini '[a, n=2 spin]
 plugin = tunable
 variant = spin
-repeat = 8
+repeat = 30
 warmup = 0
 n = 2
 block = 64
