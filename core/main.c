@@ -129,7 +129,7 @@ static int do_files(const struct arguments *a, const char *command, char **files
     plan_read(files, (size_t)count, a->overrides, a->override_count, a->only, &plan, &faults);
     if (a->batch.records != NULL)
         plan_check_records(&plan, "--records", a->batch.records, &faults);
-    if (a->has_comparison_option && !has_baseline(&plan))
+    if (a->has_comparison_option && faults.count == 0 && !has_baseline(&plan))
         faults_add(&faults, (struct origin){"--gap, --fail-on", 0}, NULL,
                    "no job has a baseline to compare with: --baseline FILE names one");
     if (a->batch.junit != NULL)
@@ -483,6 +483,8 @@ static int do_compare(const struct arguments *a)
 {
     const struct compare_options options = {a->batch.format, a->batch.gap, a->batch.fail_on};
 
+    if (a->batch.junit != NULL)
+        return usage("--junit is for runs and reports, compare writes none: ", a->batch.junit);
     return compare_files(a->words[1], a->words[2], &options);
 }
 

@@ -1,17 +1,18 @@
 #include "plan/tunable.h"
 
 #include "job/value.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const int64_t MOST = INT64_C(1) << 40;
 
 static void add_value(FILE *to, long *count, const char *text)
 {
     fprintf(to, "%s%s", (*count)++ > 0 ? ", " : "", text);
 }
 
-/* The default stands among the powers of two where it belongs, or before them where it is `auto`. */
+/* The default stands among the powers of two where it belongs, or before them: 0, say, or `auto`. */
 static void add_whole_numbers(FILE *to, const struct gpurun_option *row, long *count)
 {
     const bool is_unbounded = row->min == 0 && row->max == 0;
@@ -19,9 +20,9 @@ static void add_whole_numbers(FILE *to, const struct gpurun_option *row, long *c
     int64_t def = GPURUN_AUTO;
     char text[32];
 
-    if (value_parse_int(row->def, &def, &why) != GPURUN_OK)
+    if (value_parse_int(row->def, &def, &why) != GPURUN_OK || def < 1)
         add_value(to, count, row->def);
-    for (int64_t power = 1; power > 0 && power <= INT64_C(1) << 40; power *= 2) {
+    for (int64_t power = 1; power <= MOST; power *= 2) {
         if (def > power / 2 && def < power)
             add_value(to, count, row->def);
         snprintf(text, sizeof text, "%lld", (long long)power);

@@ -101,7 +101,8 @@ static void print_cells(const char *const cells[CELLS], const int widths[CELLS],
         if (!shown[c])
             continue;
         else if (c == NOTE)
-            printf("%s%s", cells[c][0] != '\0' ? "  " : "", cells[c]);
+            printf("%s%.*s", cells[c][0] != '\0' ? "  " : "", (int)strcspn(cells[c], "\r\n"),
+                   cells[c]);
         else
             printf(c == CASE ? "  %-*s" : "  %*s", widths[c], cells[c]);
     printf("\n");

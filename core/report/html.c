@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* An element that holds nothing but text; `tag` may have attributes. */
@@ -123,13 +124,17 @@ static const struct {
                     {"vs cpu", true},    {"reason", false}};
 enum { CASE_COLUMNS = sizeof case_columns / sizeof case_columns[0] };
 
-static double spread_of(const json_t *record)
+/* Half the interval's width; 0 where all of it is one value. */
+static void put_spread(FILE *to, const json_t *record)
 {
     const double median = json_number_value(output_at(record, "time_ms.median"));
     const double low = json_number_value(output_at(record, "time_ms.median_ci95.0"));
     const double high = json_number_value(output_at(record, "time_ms.median_ci95.1"));
 
-    return median > 0 ? 100 * fmax(high - median, median - low) / median : NAN;
+    if (median > 0 && high == median && low == median)
+        fputs("<td class=\"n\" data-value=\"0\">0</td>", to);
+    else
+        put_real(to, median > 0 ? 100 * fmax(high - median, median - low) / median : NAN);
 }
 
 static void put_case(FILE *to, const json_t *record)
@@ -145,7 +150,7 @@ static void put_case(FILE *to, const json_t *record)
     put_text(to, is_passed ? "passed" : strcmp(status, "unsupported") == 0 ? "" : "bad", status);
     put_text(to, "", json_text_at(json_object_get(record, "proof"), "mode"));
     put_number(to, output_at(record, "time_ms.median"), "");
-    put_real(to, spread_of(record));
+    put_spread(to, record);
     put_real(to, 1e-9 * json_number_value(output_at(record, "throughput.bytes_per_s")));
     put_real(to, 1e-9 * json_number_value(output_at(record, "throughput.operations_per_s")));
     put_number(to, output_at(record, "limit.percent"), "");
@@ -362,29 +367,43 @@ static void put_page(FILE *to, const json_t *records)
     fprintf(to, "<script>\n%s</script>\n</body></html>\n", html_script);
 }
 
+static bool write_file(const char *path, const char *page, size_t size)
+{
+    FILE *to = fopen(path, "we");
+    const bool is_written = to != NULL && fwrite(page, 1, size, to) == size && fflush(to) == 0;
+    const int error = errno;
+
+    if (to == NULL || (fclose(to) == 0 && is_written))
+        return is_written;
+    errno = is_written ? errno : error;
+    return false;
+}
+
 /* Beside its target first, so that a full disk leaves no half of a page. */
-static bool write_beside(const char *path, const char *page, size_t size)
+static bool replace_file(const char *path, const char *page, size_t size)
 {
     char *beside = format_text("%s.part", path);
-    FILE *to = fopen(beside, "we");
-    bool is_written = to != NULL && fwrite(page, 1, size, to) == size && fflush(to) == 0;
-    int error = errno;
+    const bool is_good = write_file(beside, page, size) && rename(beside, path) == 0;
+    const int error = errno;
 
-    if (to != NULL && fclose(to) != 0 && is_written) {
-        error = errno;
-        is_written = false;
-    }
-    if (is_written && rename(beside, path) != 0) {
-        error = errno;
-        is_written = false;
-    }
-    if (!is_written) {
-        fprintf(stderr, "gpurun: --html %s: %s\n", path, strerror(error));
-        if (to != NULL)
-            unlink(beside);
-    }
+    if (!is_good)
+        unlink(beside);
     free(beside);
-    return is_written;
+    errno = error;
+    return is_good;
+}
+
+/* A device or a pipe is written to, never replaced. */
+static bool write_page(const char *path, const char *page, size_t size)
+{
+    struct stat info;
+    const bool is_special =
+        stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+
+    if (is_special ? write_file(path, page, size) : replace_file(path, page, size))
+        return true;
+    fprintf(stderr, "gpurun: --html %s: %s\n", path, strerror(errno));
+    return false;
 }
 
 bool html_write(const char *path, const json_t *records)
@@ -398,7 +417,7 @@ bool html_write(const char *path, const json_t *records)
         put_page(to, records);
         is_good = fclose(to) == 0;
     }
-    is_good = is_good && write_beside(path, page, size);
+    is_good = is_good && write_page(path, page, size);
     free(page);
     return is_good;
 }

@@ -194,6 +194,19 @@ expect_line "$STDERR" '*no job has a baseline to compare with: --baseline FILE n
 run "$FAKE" --baseline empty.jsonl --dry-run suite/job.ini
 expect_exit 0
 
+begin "a baseline is not written over, but may get the records"
+cp quick.jsonl kept.jsonl
+for written in "--junit quick.jsonl" "-s output.sum=quick.jsonl"; do
+    # shellcheck disable=SC2086
+    run "$FAKE" --baseline quick.jsonl suite/job.ini --only '*:first' $written
+    expect_exit 2
+    expect_line "$STDERR" '*quick.jsonl is also the baseline of *: give it a name of its own'
+done
+expect "the baseline" cmp quick.jsonl kept.jsonl
+run "$FAKE" compare quick.jsonl quick.jsonl --junit x.xml
+expect_exit 2
+expect_line "$STDERR" 'gpurun: --junit is for runs and reports, compare writes none: x.xml; *'
+
 begin "a baseline is no part of the question"
 run "$FAKE" --baseline none --only '*:first' suite/job.ini --records again.jsonl
 run "$FAKE" --baseline quick.jsonl --only '*:first' suite/job.ini --records again.jsonl --resume

@@ -129,6 +129,12 @@ run "$FAKE" report sweep.jsonl --html tools
 expect_exit 1
 expect_line "$STDERR" 'gpurun: --html tools: Is a directory'
 expect "a part is left" test ! -e tools.part
+run "$FAKE" report sweep.jsonl --html /dev/full
+expect_exit 1
+expect_line "$STDERR" 'gpurun: --html /dev/full: No space left on device'
+run "$FAKE" report sweep.jsonl --html /dev/null
+expect_exit 0
+expect "/dev/null was replaced" test -c /dev/null -a -c /dev/full
 run "$FAKE" job.ini --html page.html
 expect_exit 2
 expect_line "$STDERR" 'gpurun: --html is for report: *'

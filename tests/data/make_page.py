@@ -91,6 +91,7 @@ def odd():
     yield record("o.ini:a", "y", 1e-5)
     yield record("o.ini:a", "z", 1.0, time_ms={"n": 1, "median": -1.0, "median_ci95": [-1, -1]})
     yield record("o.ini:a/n=1", "huge", 1e-300, throughput={"bytes_per_s": 1e300})
+    yield record("o.ini:a/n=2", "sharp", 1.0, time_ms={"n": 9, "median": 1.0, "median_ci95": [1.0, 1.0]})
     yield record("o.ini:b", "p", 2.0, samples_ms=[1.0, 2.0, 3.0])
     yield record("o.ini:b", "q", 2.0, samples_ms=[0, "x", None])
     yield record("o.ini:b", "r", 2.0, samples_ms={"a": 1})
