@@ -15,15 +15,15 @@ static const char *const words[VERDICT_COUNT + 1] = {
 
 enum verdict verdict_of(const struct interval *before, const struct interval *now, double gap)
 {
-    const double ratio = now->median / before->median;
+    const double least = 1 + gap;
 
     if (before->samples < VERDICT_SAMPLES_MIN || now->samples < VERDICT_SAMPLES_MIN)
         return VERDICT_UNCERTAIN;
-    if (now->low > before->high && ratio >= 1 + gap)
+    if (now->low > before->high && now->low >= before->high * least)
         return VERDICT_SLOWER;
-    if (now->high < before->low && ratio <= 1 / (1 + gap))
+    if (now->high < before->low && now->high * least <= before->low)
         return VERDICT_FASTER;
-    if (now->high <= before->low * (1 + gap) && now->low * (1 + gap) >= before->high)
+    if (now->high <= before->low * least && now->low * least >= before->high)
         return VERDICT_SAME;
     return VERDICT_UNCERTAIN;
 }

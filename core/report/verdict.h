@@ -8,7 +8,7 @@
 /* In the order in which a comparison lists them: what wants a look comes first. */
 enum verdict {
     VERDICT_FAILED,    /* it passed, and does not any more */
-    VERDICT_SLOWER,    /* by the gap at the least, and the intervals are apart */
+    VERDICT_SLOWER,    /* the intervals are apart, by the gap at the least */
     VERDICT_MISSING,   /* only the old records have an end of it */
     VERDICT_CHANGED,   /* its options or its data differ: the times are not compared */
     VERDICT_UNCERTAIN, /* neither faster, slower nor the same can be said */
@@ -16,7 +16,7 @@ enum verdict {
     VERDICT_FASTER,
     VERDICT_MENDED, /* it passes, and did not before */
     VERDICT_ADDED,  /* only the new records have an end of it */
-    VERDICT_SAME,   /* any difference is below the gap */
+    VERDICT_SAME,   /* no point of one interval is further than the gap from one of the other */
     VERDICT_COUNT
 };
 

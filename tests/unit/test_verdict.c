@@ -10,7 +10,10 @@ static const struct verdict_case {
     enum verdict verdict;
 } verdict_cases[] = {
     {{99.9, 100, 100.1, 20}, {102.9, 103, 103.1, 20}, VERDICT_SLOWER},
-    {{99.9, 100, 100.1, 20}, {100.9, 101, 101.1, 20}, VERDICT_SLOWER}, /* the gap itself counts */
+    {{100, 100, 100, 20}, {101, 102, 103, 20}, VERDICT_SLOWER}, /* the gap itself counts */
+    {{99.9, 100, 100.1, 20},
+     {100.9, 101.5, 102, 20},
+     VERDICT_UNCERTAIN}, /* the medians' gap does not */
     {{99.9, 100, 100.1, 20}, {100.8, 100.9, 101.2, 20}, VERDICT_UNCERTAIN}, /* apart, below it */
     {{99.9, 100, 100.1, 20}, {100.2, 100.3, 100.4, 20}, VERDICT_SAME},      /* surely below it */
     {{99.9, 100, 100.1, 20}, {99.9, 100, 100.1, 20}, VERDICT_SAME},
