@@ -4,10 +4,12 @@
  */
 #include "batch/batch.h"
 #include "batch/interrupt.h"
+#include "batch/tune.h"
 #include "gpurun/version.h"
 #include "job/memory.h"
 #include "job/value.h"
 #include "plan/registry.h"
+#include "report/compare.h"
 #include "report/describe.h"
 #include "report/report.h"
 #include "report/show.h"
@@ -21,6 +23,8 @@ struct arguments {
     struct override *overrides;
     size_t override_count;
     const char *only;
+    const char *html;           /* `report` writes a page here; NULL: nowhere */
+    bool has_comparison_option; /* --gap or --fail-on */
     struct batch_options batch;
     char **words; /* what is left: command or files */
     int count;
@@ -38,6 +42,8 @@ static const char help[] =
     "  gpurun describe core      the keys that every job has\n"
     "  gpurun devices            the GPUs\n"
     "  gpurun report FILE...     the tables again, from files of records\n"
+    "  gpurun compare OLD NEW    what became faster or slower between two files of records\n"
+    "  gpurun tune FILE...       try the tunable options; the best settings as a job file\n"
     "  gpurun selftest           spoil right answers; every verifier must refuse them\n"
     "\n"
     "  -s KEY=VALUE      override a key in every job\n"
@@ -52,6 +58,11 @@ static const char help[] =
     "  --dry-run         validate, then list what would run and what is resumed\n"
     "  --json            print one JSON document instead of tables; or --csv, or --md (Markdown)\n"
     "  --junit FILE      write JUnit XML too\n"
+    "  --baseline FILE   compare with the records in FILE at the end; the same as -s "
+    "baseline=FILE\n"
+    "  --gap PERCENT     of a comparison: the least change that counts, 1% by default\n"
+    "  --fail-on WORDS   of a comparison: exit 1 for any of these verdicts: slower,failed\n"
+    "  --html FILE       of a report: write one HTML page with tables and plots too\n"
     "  --strict          unsupported cases count as failures\n"
     "  --help, --version\n"
     "\n"
@@ -99,6 +110,14 @@ static int print_troubles(const struct plan *plan, const struct checked *checked
     return *count > 0 ? EXIT_FAILED : EXIT_PASSED;
 }
 
+static bool has_baseline(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (strcmp(plan->jobs[i].core.baseline, "none") != 0)
+            return true;
+    return false;
+}
+
 static int do_files(const struct arguments *a, const char *command, char **files, int count)
 {
     struct plan plan;
@@ -110,6 +129,9 @@ static int do_files(const struct arguments *a, const char *command, char **files
     plan_read(files, (size_t)count, a->overrides, a->override_count, a->only, &plan, &faults);
     if (a->batch.records != NULL)
         plan_check_records(&plan, "--records", a->batch.records, &faults);
+    if (a->has_comparison_option && faults.count == 0 && !has_baseline(&plan))
+        faults_add(&faults, (struct origin){"--gap, --fail-on", 0}, NULL,
+                   "no job has a baseline to compare with: --baseline FILE names one");
     if (a->batch.junit != NULL)
         plan_check_records(&plan, "--junit", a->batch.junit, &faults);
     checked = batch_check(&plan, strcmp(command, "show") == 0, &faults);
@@ -275,6 +297,10 @@ enum {
     TIMEOUT,
     DRY_RUN,
     SHARD,
+    BASELINE,
+    GAP,
+    FAIL_ON,
+    HTML,
     STRICT,
     HELP,
     VERSION
@@ -300,6 +326,28 @@ static bool set_shard(struct arguments *a, const char *text)
     if (shard_parse(text, &a->batch.shard, &why) == GPURUN_OK)
         return true;
     usage("--shard: ", why.text);
+    return false;
+}
+
+static bool set_gap(struct arguments *a, const char *text)
+{
+    struct why why;
+
+    a->has_comparison_option = true;
+    if (verdict_parse_gap(text, &a->batch.gap, &why) == GPURUN_OK)
+        return true;
+    usage("--gap: ", why.text);
+    return false;
+}
+
+static bool set_fail_on(struct arguments *a, const char *text)
+{
+    struct why why;
+
+    a->has_comparison_option = true;
+    if (verdict_parse_list(text, &a->batch.fail_on, &why) == GPURUN_OK)
+        return true;
+    usage("--fail-on: ", why.text);
     return false;
 }
 
@@ -360,6 +408,16 @@ static int set_option(struct arguments *a, int option)
         return set_timeout(a, optarg) ? -1 : EXIT_USAGE;
     case SHARD:
         return set_shard(a, optarg) ? -1 : EXIT_USAGE;
+    case BASELINE:
+        a->overrides[a->override_count++] = (struct override){"baseline", optarg};
+        return -1;
+    case GAP:
+        return set_gap(a, optarg) ? -1 : EXIT_USAGE;
+    case FAIL_ON:
+        return set_fail_on(a, optarg) ? -1 : EXIT_USAGE;
+    case HTML:
+        a->html = optarg;
+        return -1;
     case HELP:
     case 'h':
         fputs(help, stdout);
@@ -386,6 +444,10 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
                                             {"timeout", required_argument, NULL, TIMEOUT},
                                             {"dry-run", no_argument, NULL, DRY_RUN},
                                             {"shard", required_argument, NULL, SHARD},
+                                            {"baseline", required_argument, NULL, BASELINE},
+                                            {"gap", required_argument, NULL, GAP},
+                                            {"fail-on", required_argument, NULL, FAIL_ON},
+                                            {"html", required_argument, NULL, HTML},
                                             {"strict", no_argument, NULL, STRICT},
                                             {"help", no_argument, NULL, HELP},
                                             {"version", no_argument, NULL, VERSION},
@@ -411,9 +473,34 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 
 static int do_report(const struct arguments *a)
 {
-    const struct report_options options = {a->batch.format, a->batch.strict, a->batch.junit};
+    const struct report_options options = {a->batch.format, a->batch.strict, a->batch.junit,
+                                           a->html};
 
     return report_print(a->words + 1, (size_t)a->count - 1, &options);
+}
+
+static int do_compare(const struct arguments *a)
+{
+    const struct compare_options options = {a->batch.format, a->batch.gap, a->batch.fail_on};
+
+    if (a->batch.junit != NULL)
+        return usage("--junit is for runs and reports, compare writes none: ", a->batch.junit);
+    return compare_files(a->words[1], a->words[2], &options);
+}
+
+static int do_tune(const struct arguments *a)
+{
+    const struct tune_request request = {.files = a->words + 1,
+                                         .file_count = (size_t)a->count - 1,
+                                         .overrides = a->overrides,
+                                         .override_count = a->override_count,
+                                         .only = a->only,
+                                         .batch = &a->batch};
+
+    for (int i = 1; i < a->count; i++)
+        if (strcmp(a->words[i], "-") == 0)
+            return usage("tune reads its files many times: name a file, not ", "-");
+    return (int)tune(&request);
 }
 
 static int dispatch(const struct arguments *a)
@@ -431,6 +518,13 @@ static int dispatch(const struct arguments *a)
                             : usage(word, ": name a job file");
     if (strcmp(word, "report") == 0)
         return a->count > 1 ? do_report(a) : usage("report: name a file of records", "");
+    if (a->html != NULL)
+        return usage("--html is for report: gpurun report FILE... --html ", a->html);
+    if (strcmp(word, "compare") == 0)
+        return a->count == 3 ? do_compare(a)
+                             : usage("compare wants two files of records: OLD NEW", "");
+    if (strcmp(word, "tune") == 0)
+        return a->count > 1 ? do_tune(a) : usage("tune: name a job file", "");
     if (strcmp(word, "describe") == 0)
         return a->count == 2 ? do_describe(a->words[1])
                              : usage("describe wants one PLUGIN, or core", "");
@@ -442,7 +536,8 @@ static int dispatch(const struct arguments *a)
 
 int main(int argc, char **argv)
 {
-    struct arguments a = {.overrides = allocate((size_t)argc + 1, sizeof *a.overrides)};
+    struct arguments a = {.overrides = allocate((size_t)argc + 1, sizeof *a.overrides),
+                          .batch.gap = COMPARE_GAP};
     int code;
 
     signal(SIGPIPE, SIG_DFL); /* `| head` ends it, whoever started it */

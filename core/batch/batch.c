@@ -1,6 +1,7 @@
 #include "batch/batch.h"
 
 #include "batch/attempt.h"
+#include "batch/baseline.h"
 #include "batch/interrupt.h"
 #include "report/table.h"
 #include "run/identity.h"
@@ -149,6 +150,7 @@ enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
                          const struct batch_options *options)
 {
     struct batch b = {.plan = plan, .checked = checked, .options = options};
+    struct baselines baselines = {0};
     enum exit_code code = EXIT_USAGE;
 
     b.start = now_s();
@@ -156,7 +158,10 @@ enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
         if (shard_takes(&options->shard, plan->jobs[i].name))
             b.total += count_cases(&checked[i]);
     if ((options->junit == NULL || options->dry_run || output_check_junit(options->junit)) &&
-        ledger_open(&b.ledger, options) && resume_read(&b)) {
+        baselines_read(&baselines, plan, options) && ledger_open(&b.ledger, options) &&
+        resume_read(&b)) {
+        if (baselines.count > 0 && b.ledger.kept == NULL)
+            b.ledger.kept = json_array();
         print_shard(&b);
         for (size_t i = 0; i < plan->count; i++)
             if (!shard_takes(&options->shard, plan->jobs[i].name))
@@ -171,7 +176,13 @@ enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
             !output_write_junit(options->junit, b.ledger.kept) && code == EXIT_PASSED)
             code = EXIT_FAILED;
         print_end(&b, code);
+        if (options->collect != NULL)
+            json_array_extend(options->collect, b.ledger.kept);
+        if (!interrupted && baselines_fail(&baselines, b.ledger.kept, options) &&
+            code == EXIT_PASSED)
+            code = EXIT_FAILED;
     }
+    baselines_free(&baselines);
     ledger_free(&b.ledger);
     history_free(&b.history);
     return code;

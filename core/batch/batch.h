@@ -7,7 +7,7 @@
 
 #include "batch/shard.h"
 #include "plan/job.h"
-#include "report/output.h"
+#include "report/compare.h"
 #include <jansson.h>
 
 enum exit_code {
@@ -45,6 +45,9 @@ struct batch_options {
     bool retry_failed;        /* but not where the last one did not pass */
     const char **resume_from; /* more files to read */
     size_t resume_from_count;
+    json_t *collect;  /* an array that gets all records; NULL: none; not with OUTPUT_TABLE */
+    double gap;       /* of the comparison with a job's `baseline`, see compare.h */
+    unsigned fail_on; /* the verdicts of it that make the exit code 1 */
 };
 
 enum exit_code batch_run(const struct plan *plan, const struct checked *checked,

@@ -122,6 +122,11 @@ static const struct gpurun_option core_rows[] = {
      .min = 0,
      .max = 100,
      .help = "try a case that crashed, timed out or could not run so many times again"},
+    {.name = "baseline",
+     .type = GPURUN_OPTION_TEXT,
+     .offset = FIELD(baseline),
+     .def = "none",
+     .help = "compare with the records of this file, relative to the job file"},
     {.name = "show",
      .type = GPURUN_OPTION_TEXT,
      .offset = FIELD(show),
@@ -335,6 +340,33 @@ static void check_output(const struct binding *b, struct faults *faults)
     free(resolved);
 }
 
+char *job_baseline_path(const struct job *job)
+{
+    const struct origin where = job_origin(job, "baseline");
+    const char *slash = where.line > 0 ? strrchr(where.file, '/') : NULL;
+    const char *name = job->core.baseline;
+
+    if (strcmp(name, "none") == 0)
+        return NULL;
+    if (slash == NULL || name[0] == '/')
+        return copy_text(name);
+    return format_text("%.*s/%s", (int)(slash - where.file), where.file, name);
+}
+
+static void check_baseline(const struct job *job, struct faults *faults)
+{
+    const struct origin where = job_origin(job, "baseline");
+    char *path = job_baseline_path(job);
+    struct stat info;
+
+    if (path != NULL && stat(path, &info) != 0)
+        faults_add(faults, where, "baseline", "%s: %s: name a file of records", path,
+                   strerror(errno));
+    else if (path != NULL && S_ISDIR(info.st_mode))
+        faults_add(faults, where, "baseline", "%s is a folder: name a file of records", path);
+    free(path);
+}
+
 static void check_times(const struct job *job, struct faults *faults)
 {
     if (job->core.min_time > job->core.max_time)
@@ -365,6 +397,7 @@ static void check_job(struct job *job, struct faults *faults)
     check_plugin(job, faults);
     check_device(job, faults);
     check_times(job, faults);
+    check_baseline(job, faults);
     if (show_parse(job->core.show, &show, &why) != GPURUN_OK)
         faults_add(faults, job_origin(job, "show"), "show", "%s", why.text);
     for (size_t i = 0; i < job->input_count; i++)

@@ -26,6 +26,7 @@ struct core_options {
     int64_t verify;                     /* VERIFY_... below */
     int64_t cpu;                        /* 0 or 1 */
     int64_t threads;                    /* or GPURUN_AUTO */
+    const char *baseline;               /* as written; see job_baseline_path */
     const char *show;
     int64_t picture_limit; /* bytes */
 };
@@ -61,6 +62,10 @@ void job_resolve(struct job *job, struct faults *faults);
 /* The path that `path` will have once written: its folder resolved, its last name kept. NULL: no folder.
  * The caller frees it. */
 char *job_resolved_path(const char *path);
+
+/* The file of records to compare with; a relative path starts at the job file's folder. NULL: none. The
+ * caller frees it. */
+char *job_baseline_path(const struct job *job);
 
 /* `-s key=value` from the command line. */
 struct override {

@@ -8,7 +8,7 @@
 
 /* --- clashes between files --- */
 
-enum use { AS_OUTPUT, AS_INPUT, AS_JOB_FILE };
+enum use { AS_OUTPUT, AS_INPUT, AS_BASELINE, AS_JOB_FILE };
 
 struct path_use {
     char *path;
@@ -52,6 +52,19 @@ static void add_binding_use(struct path_uses *uses, const struct binding *b, enu
                 &(struct path_use){.key = b->key, .text = b->text, .where = b->where, .use = use});
 }
 
+static void add_baseline_use(struct path_uses *uses, const struct job *job)
+{
+    char *path = job_baseline_path(job);
+
+    if (path != NULL)
+        add_use(uses, path,
+                &(struct path_use){.key = "baseline",
+                                   .text = job->core.baseline,
+                                   .where = job_origin(job, "baseline"),
+                                   .use = AS_BASELINE});
+    free(path);
+}
+
 /* Every file that the plan reads or writes, sorted by path; of one path the outputs come first. */
 static struct path_uses list_uses(const struct plan *plan)
 {
@@ -62,6 +75,7 @@ static struct path_uses list_uses(const struct plan *plan)
             add_binding_use(&uses, &plan->jobs[i].inputs[k], AS_INPUT);
         for (size_t k = 0; k < plan->jobs[i].output_count; k++)
             add_binding_use(&uses, &plan->jobs[i].outputs[k], AS_OUTPUT);
+        add_baseline_use(&uses, &plan->jobs[i]);
     }
     for (size_t i = 0; i < plan->sources.count; i++) {
         const char *path = plan->sources.list[i]->file.path;
@@ -100,7 +114,10 @@ static void add_clash(const struct path_use *written, const struct path_use *oth
     else
         faults_add(faults, written->where, written->key,
                    "%s is also %s of %s: give it a name of its own", written->text,
-                   other->use == AS_OUTPUT ? "an output" : "an input", place);
+                   other->use == AS_OUTPUT     ? "an output"
+                   : other->use == AS_BASELINE ? "the baseline"
+                                               : "an input",
+                   place);
 }
 
 /* An output may not be an input, nor another output, of any job: which bytes it held would be chance. */
@@ -124,8 +141,10 @@ void plan_check_records(const struct plan *plan, const char *option, const char 
     struct path_uses uses = list_uses(plan);
     char *resolved = job_resolved_path(path);
 
+    /* Records may be appended to a baseline: it is read before. */
     for (size_t i = 0; resolved != NULL && i < uses.count; i++)
-        if (strcmp(uses.list[i].path, resolved) == 0)
+        if (strcmp(uses.list[i].path, resolved) == 0 &&
+            !(uses.list[i].use == AS_BASELINE && strcmp(option, "--records") == 0))
             add_clash(&records, &uses.list[i], faults);
     free(resolved);
     free_uses(&uses);

@@ -62,7 +62,7 @@ static void write_field(FILE *to, const char *prefix, const char *text)
     fputs(is_quoted ? "\"" : "", to);
 }
 
-static void write_scalar(FILE *to, const json_t *value)
+void csv_scalar(FILE *to, const json_t *value)
 {
     char text[64];
 
@@ -144,17 +144,17 @@ static void write_row(FILE *to, const json_t *record, json_t *options, json_t *i
 
     for (size_t c = 0; c < COLUMN_COUNT; c++) {
         fputs(c > 0 ? "," : "", to);
-        write_scalar(to, output_at(record, columns[c].path));
+        csv_scalar(to, output_at(record, columns[c].path));
     }
     json_object_foreach(options, name, unused)
     {
         fputc(',', to);
-        write_scalar(to, json_object_get(json_object_get(record, "options"), name));
+        csv_scalar(to, json_object_get(json_object_get(record, "options"), name));
     }
     json_object_foreach(inputs, name, unused)
     {
         fputc(',', to);
-        write_scalar(to, input_source(record, name));
+        csv_scalar(to, input_source(record, name));
     }
     fputs("\r\n", to);
 }

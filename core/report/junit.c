@@ -49,7 +49,7 @@ static const char *escape_of(char c)
     return NULL;
 }
 
-static void write_text(FILE *to, const char *text)
+void xml_text(FILE *to, const char *text)
 {
     while (*text != '\0') {
         const size_t bad = not_xml(text);
@@ -68,7 +68,7 @@ static void write_text(FILE *to, const char *text)
 static void write_attribute(FILE *to, const char *name, const char *text)
 {
     fprintf(to, " %s=\"", name);
-    write_text(to, text);
+    xml_text(to, text);
     fputc('"', to);
 }
 
@@ -93,7 +93,7 @@ static void write_trouble(FILE *to, const json_t *record, enum kind kind)
     json_array_foreach(lines, i, line) if (json_is_string(line))
     {
         fputs(i > 0 ? "\n" : "", to);
-        write_text(to, json_string_value(line));
+        xml_text(to, json_string_value(line));
     }
     fprintf(to, "</%s>\n    </testcase>\n", tags[kind]);
 }

@@ -5,8 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Text in a cell: what would end the cell or start markup is escaped. */
-static void write_cell(FILE *to, const char *text)
+void markdown_cell(FILE *to, const char *text)
 {
     for (; *text != '\0'; text++) {
         if (strchr("|\\`*_<>[]", *text) != NULL)
@@ -40,11 +39,11 @@ static void write_row(FILE *to, const json_t *record)
     const double rate = json_number_value(output_at(record, "throughput.bytes_per_s"));
 
     fputs("| ", to);
-    write_cell(to, json_text_at(record, "variant"));
+    markdown_cell(to, json_text_at(record, "variant"));
     fputs(" | ", to);
-    write_cell(to, json_text_at(record, "status"));
+    markdown_cell(to, json_text_at(record, "status"));
     fputs(json_is_true(json_object_get(record, "resumed")) ? ", resumed | " : " | ", to);
-    write_cell(to, json_text_at(json_object_get(record, "proof"), "mode"));
+    markdown_cell(to, json_text_at(json_object_get(record, "proof"), "mode"));
     fputs(" |", to);
     write_number(to, output_at(record, "time_ms.median"), "");
     write_interval(to, record);
@@ -56,7 +55,7 @@ static void write_row(FILE *to, const json_t *record)
     write_number(to, output_at(record, "end_to_end_ms.median"), "");
     write_number(to, output_at(record, "versus.cpu.median"), "x");
     fputc(' ', to);
-    write_cell(to, json_text_at(record, "reason"));
+    markdown_cell(to, json_text_at(record, "reason"));
     fputs(" |\n", to);
 }
 
@@ -68,7 +67,7 @@ void markdown_write(FILE *to, const json_t *records)
     json_array_foreach(jobs, i, job)
     {
         fputs(i > 0 ? "\n### " : "### ", to);
-        write_cell(to, json_text_at(json_array_get(job, 0), "job"));
+        markdown_cell(to, json_text_at(json_array_get(job, 0), "job"));
         fputs(
             "\n\n| case | status | proof | median ms | +- % | GB/s | % of limit | end to end ms | "
             "vs cpu | reason |\n|---|---|---|--:|--:|--:|--:|--:|--:|---|\n",

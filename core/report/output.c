@@ -76,7 +76,7 @@ void output_print(enum output_format format, const json_t *records, int exit_cod
         csv_write(stdout, records);
     else if (format == OUTPUT_MARKDOWN)
         markdown_write(stdout, records);
-    else
+    else if (format == OUTPUT_JSON)
         print_json(records, exit_code);
 }
 

@@ -12,9 +12,10 @@ enum output_format {
     OUTPUT_JSON,
     OUTPUT_CSV,
     OUTPUT_MARKDOWN,
+    OUTPUT_NONE, /* the caller prints */
 };
 
-/* Prints all records to standard output in `format`, which is not OUTPUT_TABLE. */
+/* Prints all records to standard output in `format`, which is not OUTPUT_TABLE; nothing for OUTPUT_NONE. */
 void output_print(enum output_format format, const json_t *records, int exit_code);
 
 /* Writes all records to `path` as JUnit XML. False, with the reason printed, when that fails. */
@@ -27,6 +28,13 @@ bool output_check_junit(const char *path);
 void csv_write(FILE *to, const json_t *records);
 void markdown_write(FILE *to, const json_t *records);
 void junit_write(FILE *to, const json_t *records);
+
+/* A scalar as one CSV field; text as one Markdown cell, with all that is markup escaped. */
+void csv_scalar(FILE *to, const json_t *value);
+void markdown_cell(FILE *to, const char *text);
+
+/* Text as XML or HTML, between tags or in "quotes"; what XML has not becomes U+FFFD. */
+void xml_text(FILE *to, const char *text);
 
 /* Records by job: an array of arrays, in the order of each job's first record. For the caller to free. */
 json_t *output_by_job(const json_t *records);

@@ -1,5 +1,7 @@
 #include "report/report.h"
 
+#include "plan/source.h"
+#include "report/html.h"
 #include "report/reader.h"
 #include "report/table.h"
 #include "run/record.h"
@@ -108,12 +110,28 @@ static void print_tables(const json_t *records, const struct counts *c, bool is_
     json_decref(jobs);
 }
 
+/* What is to be written may be no file of records: that would be lost. */
+static bool is_read_too(char *const *paths, size_t count, const char *option, const char *written)
+{
+    for (size_t i = 0; i < count; i++)
+        if (written != NULL && is_same_file(paths[i], written)) {
+            fprintf(stderr, "gpurun: %s: %s is a file of records to be read: name another\n",
+                    option, written);
+            return true;
+        }
+    return false;
+}
+
 int report_print(char *const *paths, size_t path_count, const struct report_options *options)
 {
-    json_t *records = report_read(paths, path_count);
+    json_t *records;
     struct counts c;
     bool is_good;
 
+    if (is_read_too(paths, path_count, "--junit", options->junit) ||
+        is_read_too(paths, path_count, "--html", options->html))
+        return 2;
+    records = report_read(paths, path_count);
     if (records == NULL)
         return 2;
     c = count(records);
@@ -123,6 +141,8 @@ int report_print(char *const *paths, size_t path_count, const struct report_opti
     else
         output_print(options->format, records, is_good ? 0 : 1);
     if (options->junit != NULL && !output_write_junit(options->junit, records))
+        is_good = false;
+    if (options->html != NULL && !html_write(options->html, records))
         is_good = false;
     json_decref(records);
     return is_good ? 0 : 1;

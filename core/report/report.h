@@ -8,6 +8,7 @@ struct report_options {
     enum output_format format;
     bool strict;       /* unsupported cases count as failures */
     const char *junit; /* NULL: none */
+    const char *html;  /* the same */
 };
 
 /* The records of the files, one per case: the last, but an interrupted one never hides how the case ended.

@@ -45,8 +45,7 @@ void format_bytes(double bytes, char *text, size_t size)
     snprintf(text, size, "%.3g %s", bytes, units[i]);
 }
 
-/* Four significant digits without an exponent. */
-static void format_number(double value, char *text, size_t size)
+void format_number(double value, char *text, size_t size)
 {
     const double digits = value > 0 ? floor(log10(value)) + 1 : 1;
 
@@ -75,7 +74,7 @@ static double number_at(const json_t *object, const char *key, const char *inner
     return json_number_value(json_object_get(json_object_get(object, key), inner));
 }
 
-static bool use_colour(void)
+bool table_has_colour(void)
 {
     const char *no_color = getenv("NO_COLOR");
 
@@ -274,7 +273,7 @@ static void add_row(struct table *t, const json_t *row, struct units unit)
 
 static void print_table(const struct table *t)
 {
-    const bool colour = use_colour();
+    const bool colour = table_has_colour();
 
     for (int r = 0; r < t->rows; r++) {
         printf("  ");
@@ -438,7 +437,7 @@ void table_summary(size_t passed, size_t unsupported, size_t failed, size_t resu
                    const char *verdict)
 {
     const bool good = strcmp(verdict, "PASSED") == 0;
-    const char *start = use_colour() ? good ? "\033[32m" : "\033[31m" : "";
+    const char *start = table_has_colour() ? good ? "\033[32m" : "\033[31m" : "";
 
     progress_clear();
     printf("%s%s%s: %zu of %zu cases passed", start, verdict, start[0] ? "\033[0m" : "", passed,

@@ -20,6 +20,12 @@ void table_summary(size_t passed, size_t unsupported, size_t failed, size_t resu
 void format_count(long long count, char *text, size_t size);
 void format_bytes(double bytes, char *text, size_t size);
 
+/* Four significant digits without an exponent. */
+void format_number(double value, char *text, size_t size);
+
+/* True when standard output is a terminal whose user wants colours. */
+bool table_has_colour(void);
+
 /* A value as a user would write it in a job file. */
 void format_json(const json_t *value, char *text, size_t size);
 

@@ -56,7 +56,7 @@ void identity_cpu_model(char *text, size_t size)
 /* --- the question --- */
 
 /* Which cases run beside this one, and what is done when one fails, is no part of the question. */
-static const char *const not_asked[] = {"variant", "cpu", "timeout", "retries"};
+static const char *const not_asked[] = {"variant", "cpu", "timeout", "retries", "baseline"};
 
 static uint64_t add_bindings(uint64_t hash, const struct job *job)
 {
@@ -82,7 +82,7 @@ void identity_question(const struct run *run, char *question)
     json_decref(options);
 }
 
-static bool is_asked(const char *key)
+bool identity_is_asked(const char *key)
 {
     for (size_t i = 0; i < GPURUN_COUNT(not_asked); i++)
         if (strcmp(key, not_asked[i]) == 0)
@@ -95,7 +95,7 @@ void identity_of_text(const struct job *job, char *question)
     uint64_t hash = add_text(add_text(0, "text"), job->name);
 
     for (size_t i = 0; i < job->setting_count; i++)
-        if (is_asked(job->settings[i].key))
+        if (identity_is_asked(job->settings[i].key))
             hash = add_text(add_text(hash, job->settings[i].key), job->settings[i].text);
     write_hash(hash, question);
 }

@@ -16,6 +16,9 @@ void identity_question(const struct run *run, char *question);
 /* The same for a job of which only its text is known. */
 void identity_of_text(const struct job *job, char *question);
 
+/* False for options that say what else runs, and not what is asked of a case. */
+bool identity_is_asked(const char *option);
+
 /* Sets case_id and key of every case of the run. */
 void identity_set(struct run *run);
 

@@ -1,4 +1,5 @@
 #include "run/runner.h"
+#include "plan/tunable.h"
 
 #include "job/memory.h"
 #include "job/value.h"
@@ -361,8 +362,9 @@ static json_t *describe_checked(struct run *run, bool options)
     while (strcmp(run->core.device, "cpu") != 0 && list_next(&list, item, sizeof item))
         json_array_append_new(cases, json_string(item));
     identity_question(run, question);
-    return json_pack("{sossso*}", "cases", cases, "question", question, "options",
-                     options ? record_options(run) : NULL);
+    return json_pack("{sossso*so*}", "cases", cases, "question", question, "options",
+                     options ? record_options(run) : NULL, "tunable",
+                     options ? tunable_values(&run->plugin->options) : NULL);
 }
 
 json_t *runner_check(const struct job *job, const struct plugin *plugin, bool options,

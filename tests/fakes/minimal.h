@@ -16,6 +16,12 @@
 #ifndef FAKE_SIZE
 #define FAKE_SIZE sizeof(struct gpurun_plugin)
 #endif
+#ifndef FAKE_SETUP
+#define FAKE_SETUP setup
+#endif
+#ifndef FAKE_OPTIONS_BYTES
+#define FAKE_OPTIONS_BYTES sizeof(int64_t)
+#endif
 #ifndef FAKE_VERIFY
 #define FAKE_VERIFY verify
 #endif
@@ -38,7 +44,7 @@
     }
 #endif
 
-static enum gpurun_status setup(struct gpurun_ctx *ctx)
+static inline enum gpurun_status setup(struct gpurun_ctx *ctx)
 {
     (void)ctx;
     return GPURUN_OK;
@@ -90,10 +96,10 @@ const struct gpurun_plugin gpurun_plugin = {
     .summary = "a fake",
     .options = options,
     .variants = variants,
-    .options_bytes = sizeof(int64_t),
+    .options_bytes = FAKE_OPTIONS_BYTES,
     .memory = FAKE_MEMORY,
     .memory_why = "a fake",
-    .setup = setup,
+    .setup = FAKE_SETUP,
     .run_gpu = FAKE_RUN_GPU,
     .run_cpu = run_cpu,
     .verify = FAKE_VERIFY,
