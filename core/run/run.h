@@ -78,6 +78,7 @@ struct run {
     size_t ceiling_bytes;
     struct samples read_ms, copy_ms;
     int rounds;
+    double waited_s;  /* for others that timed the CPU: no part of any measure of time */
     char started[32]; /* UTC, ISO 8601 */
 };
 
