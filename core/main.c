@@ -49,6 +49,8 @@ static const char help[] =
     "  --retry-failed    resume, but run again what did not pass\n"
     "  --fail-fast       stop at the first case that does not pass\n"
     "  --shard I/N       run part I of N of the jobs (1/4 to 4/4); slurm or slurm/N: by the task\n"
+    "  --devices LIST    share the jobs among these GPUs, 0,1 or all, with one worker for each\n"
+    "  --workers N       run jobs on the CPU with N workers, each on its part of the cores\n"
     "  --dry-run         validate, then list what would run and what is resumed\n"
     "  --json            print one JSON document instead of tables; or --csv, or --md (Markdown)\n"
     "  --junit FILE      write JUnit XML too\n"
@@ -261,6 +263,8 @@ static bool add_override(struct arguments *a, char *text)
     return true;
 }
 
+enum { WORKERS_MAX = 1000 };
+
 enum {
     ONLY = 256,
     JSON,
@@ -275,6 +279,8 @@ enum {
     TIMEOUT,
     DRY_RUN,
     SHARD,
+    DEVICES,
+    WORKERS,
     STRICT,
     HELP,
     VERSION
@@ -300,6 +306,30 @@ static bool set_shard(struct arguments *a, const char *text)
     if (shard_parse(text, &a->batch.shard, &why) == GPURUN_OK)
         return true;
     usage("--shard: ", why.text);
+    return false;
+}
+
+static bool set_devices(struct arguments *a, const char *text)
+{
+    struct why why;
+
+    if (devices_parse(text, &a->batch.devices, &why) == GPURUN_OK)
+        return true;
+    usage("--devices: ", why.text);
+    return false;
+}
+
+static bool set_workers(struct arguments *a, const char *text)
+{
+    int64_t workers;
+    struct why why;
+
+    if (value_parse_int(text, &workers, &why) == GPURUN_OK && workers >= 1 &&
+        workers <= WORKERS_MAX) {
+        a->batch.workers = (long)workers;
+        return true;
+    }
+    usage("--workers wants a number from 1 to 1000, not ", text);
     return false;
 }
 
@@ -360,6 +390,10 @@ static int set_option(struct arguments *a, int option)
         return set_timeout(a, optarg) ? -1 : EXIT_USAGE;
     case SHARD:
         return set_shard(a, optarg) ? -1 : EXIT_USAGE;
+    case DEVICES:
+        return set_devices(a, optarg) ? -1 : EXIT_USAGE;
+    case WORKERS:
+        return set_workers(a, optarg) ? -1 : EXIT_USAGE;
     case HELP:
     case 'h':
         fputs(help, stdout);
@@ -386,6 +420,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
                                             {"timeout", required_argument, NULL, TIMEOUT},
                                             {"dry-run", no_argument, NULL, DRY_RUN},
                                             {"shard", required_argument, NULL, SHARD},
+                                            {"devices", required_argument, NULL, DEVICES},
+                                            {"workers", required_argument, NULL, WORKERS},
                                             {"strict", no_argument, NULL, STRICT},
                                             {"help", no_argument, NULL, HELP},
                                             {"version", no_argument, NULL, VERSION},
@@ -398,6 +434,10 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
     if (a->batch.resume && a->batch.records == NULL && a->batch.resume_from_count == 0)
         return usage("--resume and --retry-failed want the earlier records: --records FILE, or "
                      "--resume-from FILE",
+                     "");
+    if (a->batch.workers > 0 && a->batch.devices.text != NULL)
+        return usage("--workers is for batches on the CPU, --devices has one worker per GPU: leave "
+                     "one out",
                      "");
     if (a->batch.dry_run && a->batch.format != OUTPUT_TABLE)
         return usage("--dry-run prints a list of its own: leave --json, --csv and --md out", "");
