@@ -253,8 +253,9 @@ static void lose_device(struct pool *p, struct slot *s, const char *how)
     s->job = NULL;
 }
 
-/* After a failure, where other devices could take the jobs: one that is lost would fail them all, and fast. */
-static void go_on_after_failure(struct pool *p, struct slot *s)
+/* At first and after a failure, where other devices could take the jobs: one that is lost would fail them all,
+ * and fast. */
+static void go_on_if_it_works(struct pool *p, struct slot *s)
 {
     const bool may_be_lost = s->held >= 0 && !s->is_lost && count_working(p) > 1;
 
@@ -299,7 +300,7 @@ static void take(struct pool *p, struct slot *s, const json_t *message)
             return;
         }
         worker_stop(&s->worker, false);
-        go_on_after_failure(p, s);
+        go_on_if_it_works(p, s);
     }
 }
 
@@ -311,7 +312,7 @@ static void lose(struct pool *p, struct slot *s, enum case_status status, const 
         return;
     }
     attempt_lose(p->batch, s->job, status, how);
-    go_on_after_failure(p, s);
+    go_on_if_it_works(p, s);
 }
 
 static void hear(struct pool *p, struct slot *s)
@@ -421,7 +422,10 @@ static void give_jobs(struct pool *p)
                 p->attempts[job] = attempt_make(p->batch, job);
             p->states[job] = JOB_IN_HAND;
             s->job = p->attempts[job];
-            go_on(p, s);
+            if (s->held >= 0 && s->worker.pid == 0)
+                go_on_if_it_works(p, s);
+            else
+                go_on(p, s);
         }
     }
 }

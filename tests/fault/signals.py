@@ -80,7 +80,7 @@ def twice(gpurun):
         os.close(reader)
         os.close(writer)
         lines = open(f"twice{number}.jsonl", encoding="ascii").read().splitlines()
-        assert [json.loads(line)["status"] for line in lines] == ["interrupted"], lines
+        assert [json.loads(line)["status"] for line in lines] == ["interrupted"] * 2, lines
 
 
 def resume(gpurun):

@@ -1,8 +1,9 @@
 /*
  * A pretend GPU in host memory, for tests of everything around a device on machines without one: a gpurun
  * linked with this file runs the fakes' variants, which are plain C functions. GPURUN_FAKE_DEVICE sets
- * what it is like: "none" (no device), "small" (1 MB free), "lost" (every wait fails), "lost1" (so does
- * device 1 alone), or unset. GPURUN_FAKE_DEVICES is how many there are; 1 when unset.
+ * what it is like: "none" (no device), "small" (1 MB free), "lost" (every wait fails), or unset.
+ * GPURUN_FAKE_DEVICES is how many there are, 1 when unset; device 1 is lost as soon as there is a file
+ * GPURUN_FAKE_LOST.
  */
 #include "job/memory.h"
 #include "run/device.h"
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct device {
     int index;
@@ -145,11 +147,17 @@ static enum gpurun_status read_all(struct device *d, const void *pointer, size_t
     return GPURUN_OK;
 }
 
+static bool is_lost(const struct device *d)
+{
+    const char *file = getenv("GPURUN_FAKE_LOST");
+
+    return is("lost") || (d->index == 1 && file != NULL && access(file, F_OK) == 0);
+}
+
 static enum gpurun_status sync_stream(struct device *d, struct why *why)
 {
-    return is("lost") || (is("lost1") && d->index == 1)
-               ? why_fail(why, GPURUN_DEVICE, "the fake device fell off the bus")
-               : GPURUN_OK;
+    return is_lost(d) ? why_fail(why, GPURUN_DEVICE, "the fake device fell off the bus")
+                      : GPURUN_OK;
 }
 
 static enum gpurun_status timer_start(struct device *d, struct why *why)
