@@ -65,6 +65,7 @@ static void let_go(struct slot *s)
 {
     lock_release(&s->lock);
     s->held = -1;
+    s->is_tried = false;
 }
 
 /* Once for each place: what is the matter with the lock of its device. */
@@ -92,7 +93,8 @@ static bool hold(struct pool *p, struct slot *s, int device)
 
     if (device < 0 || s->held == device || p->batch->options->dry_run)
         return true;
-    worker_stop(&s->worker, true);
+    if (s->held >= 0) /* its context stays on that one as long as it lives */
+        worker_stop(&s->worker, true);
     let_go(s);
     state = lock_take(&s->lock, uuid_of(p, device), &why);
     if (state != LOCK_HELD)
@@ -199,12 +201,13 @@ static void bury(struct slot *s, char *text, size_t size)
 /* One that was killed while it had nothing to do is replaced without a word. */
 static void replace_dead(struct slot *s)
 {
-    json_t *message;
+    json_t *stray;
     char text[200];
 
-    if (s->worker.pid > 0 &&
-        channel_take(s->worker.fd, &s->worker.inbox, &message) == CHANNEL_ENDED)
+    if (s->worker.pid > 0 && channel_take(s->worker.fd, &s->worker.inbox, &stray) == CHANNEL_ENDED)
         worker_bury(&s->worker, text, sizeof text);
+    else if (s->worker.pid > 0)
+        json_decref(stray);
 }
 
 /* Sends the job's next command; at its end the place is idle. */
@@ -263,7 +266,7 @@ static void go_on_if_it_works(struct pool *p, struct slot *s)
         go_on(p, s);
         return;
     }
-    s->is_probing = true;
+    s->is_probing = s->is_tried = true;
     s->deadline = now_s() + PROBE_S;
     if (!worker_command(&s->worker, p->batch->plan,
                         json_pack("{sssi}", "do", "probe", "device", s->held)))
@@ -422,7 +425,7 @@ static void give_jobs(struct pool *p)
                 p->attempts[job] = attempt_make(p->batch, job);
             p->states[job] = JOB_IN_HAND;
             s->job = p->attempts[job];
-            if (s->held >= 0 && s->worker.pid == 0)
+            if (s->held >= 0 && !s->is_tried)
                 go_on_if_it_works(p, s);
             else
                 go_on(p, s);
@@ -452,7 +455,8 @@ static void end_due_jobs(struct pool *p)
             continue;
         if (p->attempts[i] == NULL)
             p->attempts[i] = attempt_make(p->batch, i);
-        json_decref(attempt_command(p->batch, p->attempts[i], 0));
+        if (interrupted)
+            json_decref(attempt_command(p->batch, p->attempts[i], 0));
         p->states[i] = JOB_OVER;
         tell_jobs(p);
     }
@@ -605,10 +609,13 @@ static void make_slots(struct pool *p, const struct worker *first)
 {
     const struct batch_options *o = p->batch->options;
 
-    p->slot_count = o->workers > 0         ? (size_t)o->workers
-                    : o->devices.is_all    ? json_array_size(p->devices)
-                    : o->devices.count > 0 ? o->devices.count
-                                           : 1;
+    p->slot_count = 1;
+    if (o->workers > 0)
+        p->slot_count = (size_t)o->workers;
+    else if (o->devices.count > 0)
+        p->slot_count = o->devices.count;
+    else if (o->devices.is_all && json_array_size(p->devices) > 0)
+        p->slot_count = json_array_size(p->devices);
     p->slots = allocate(p->slot_count, sizeof *p->slots);
     p->polls = allocate(p->slot_count, sizeof *p->polls);
     for (size_t i = 0; i < p->slot_count; i++) {

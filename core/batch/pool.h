@@ -22,6 +22,7 @@ struct slot {
     double deadline;     /* now_s, of the command in hand */
     double asked_cpu;    /* now_s; 0: it does not wait for the CPU */
     size_t turn;         /* who asked first is first */
+    bool is_tried;       /* whether the device that it holds works has been asked */
     bool is_probing;     /* whether its device still works */
     bool is_lost;        /* its device does not */
 };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum { MANY_CASES = 20 };
-static const double LONG_S = 10;
+static const double LONG_S = 10, REDRAW_S = 0.05;
 
 static bool progress_shown;
 
@@ -69,11 +69,15 @@ static void format_state(const struct progress *p, char *text, size_t size)
 
 void progress_show(const struct progress *p)
 {
-    static char last[1200];
-    char line[sizeof last], *at = line, *const end = line + sizeof line;
+    static double drawn_s;
+    static size_t drawn_done;
+    char line[1200], *at = line, *const end = line + sizeof line;
 
-    if (!is_terminal())
+    if (!is_terminal() ||
+        (progress_shown && p->done == drawn_done && p->elapsed_s - drawn_s < REDRAW_S))
         return;
+    drawn_s = p->elapsed_s;
+    drawn_done = p->done;
     format_state(p, line, sizeof line);
     for (size_t i = 0; i < p->count; i++) {
         const struct progress_case *c = &p->running[i];
@@ -84,9 +88,6 @@ void progress_show(const struct progress *p)
     }
     line[terminal_columns() < (int)sizeof line ? terminal_columns() - 1 : (int)sizeof line - 1] =
         '\0';
-    if (progress_shown && strcmp(line, last) == 0)
-        return;
-    memcpy(last, line, sizeof last);
     fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);
     progress_shown = true;

@@ -21,7 +21,7 @@ struct progress {
     size_t count;
 };
 
-/* Overwrites the line on a terminal, where it has changed. */
+/* Overwrites the line on a terminal, at most 20 times a second while no case ends. */
 void progress_show(const struct progress *p);
 
 /* A case has ended: its line where there is no terminal, in a batch of more than 20 cases or 10 s. */

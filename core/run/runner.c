@@ -44,11 +44,11 @@ static void enter(void *user, struct run_case *c, const char *phase)
 {
     struct runner *r = user;
 
-    if (r->run.device != NULL)
-        time_cpu(r, c != NULL && c->variant == NULL && r->in_rounds);
     r->current = c;
     say(r, json_pack("{ssssso}", "type", "phase", "phase", phase, "case",
                      c ? json_string(c->name) : json_null()));
+    if (r->run.device != NULL)
+        time_cpu(r, c != NULL && c->variant == NULL && r->in_rounds);
 }
 
 static void send_record(struct runner *r, struct run_case *c)
