@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double LIST_S = 120, PROBE_S = 60;       /* a driver may take so long to start */
+static const double PROBE_S = 60;                     /* a driver may take so long to start */
 static const double LOCK_S = 0.1, CPU_LOCK_S = 0.002; /* how often another's lock is tried */
 enum { MESSAGES_AT_ONCE = 64 }; /* of one worker, before the others are heard */
 
@@ -20,23 +20,10 @@ static bool has_to_stop(const struct pool *p)
 
 /* --- which job goes where --- */
 
-/* The index that a job names; -1: it leaves it open. */
-static int named_device(const struct job *job)
-{
-    const char *text = job->core.device;
-
-    return text[0] >= '0' && text[0] <= '9' ? atoi(text) : -1;
-}
-
-static bool is_for_cpu(const struct job *job)
-{
-    return strcmp(job->core.device, "cpu") == 0;
-}
-
 /* A lost device still gets the jobs that name it: they fail with the reason. */
 static bool fits(const struct pool *p, const struct slot *s, const struct job *job)
 {
-    const int named = named_device(job);
+    const int named = pool_named_device(job);
 
     if (named >= 0 && p->batch->options->devices.text != NULL)
         return named == s->device;
@@ -46,19 +33,9 @@ static bool fits(const struct pool *p, const struct slot *s, const struct job *j
 /* The device that the job would run on here; -1: none. */
 static int device_for(const struct pool *p, const struct slot *s, const struct job *job)
 {
-    const int named = named_device(job), device = named >= 0 ? named : s->device;
+    const int named = pool_named_device(job), device = named >= 0 ? named : s->device;
 
-    return is_for_cpu(job) || device >= p->device_count ? -1 : device;
-}
-
-static const char *uuid_of(const struct pool *p, int device)
-{
-    size_t i;
-    json_t *d;
-
-    json_array_foreach(p->devices, i, d) if (json_integer_value(json_object_get(d, "index")) ==
-                                             device) return json_text_at(d, "uuid");
-    return "";
+    return pool_is_for_cpu(job) || device >= p->device_count ? -1 : device;
 }
 
 static void let_go(struct slot *s)
@@ -96,7 +73,7 @@ static bool hold(struct pool *p, struct slot *s, int device)
     if (s->held >= 0) /* its context stays on that one as long as it lives */
         worker_stop(&s->worker, true);
     let_go(s);
-    state = lock_take(&s->lock, uuid_of(p, device), &why);
+    state = lock_take(&s->lock, pool_uuid(p, device), &why);
     if (state != LOCK_HELD)
         say_lock(s, device, state, &why);
     if (state == LOCK_BUSY)
@@ -125,60 +102,6 @@ static size_t find_job(struct pool *p, struct slot *s)
         busy = device;
     }
     return SIZE_MAX;
-}
-
-/* --- the turn to time the CPU --- */
-
-static void give_turn(struct pool *p)
-{
-    struct slot *next = NULL;
-    enum lock_state state;
-    struct why why;
-
-    for (size_t i = 0; i < p->slot_count; i++) {
-        struct slot *s = &p->slots[i];
-
-        if (s->asked_cpu > 0 && (next == NULL || s->turn < next->turn))
-            next = s;
-    }
-    if (p->timing != NULL || next == NULL)
-        return;
-    state = lock_take(&p->cpu, "cpu", &why);
-    p->cpu_is_busy = state == LOCK_BUSY;
-    if (p->cpu_is_busy)
-        return;
-    if (state == LOCK_IMPOSSIBLE && !p->has_said) {
-        p->has_said = true;
-        progress_clear();
-        fprintf(stderr,
-                "gpurun: timing on the CPU cannot be locked: %s: let no other gpurun do it\n",
-                why.text);
-    }
-    p->timing = next;
-    next->deadline += now_s() - next->asked_cpu;
-    next->asked_cpu = 0;
-    channel_send(next->worker.fd, json_pack("{ss}", "type", "go")); /* its end is heard later */
-}
-
-static void take_turn_back(struct pool *p, struct slot *s)
-{
-    s->asked_cpu = 0;
-    if (p->timing != s)
-        return;
-    p->timing = NULL;
-    lock_release(&p->cpu);
-    give_turn(p);
-}
-
-static void ask_turn(struct pool *p, struct slot *s, bool begin)
-{
-    if (!begin) {
-        take_turn_back(p, s);
-        return;
-    }
-    s->asked_cpu = now_s();
-    s->turn = ++p->turns;
-    give_turn(p);
 }
 
 /* --- one worker's commands --- */
@@ -247,7 +170,7 @@ static void lose_device(struct pool *p, struct slot *s, const char *how)
     s->is_lost = true;
     worker_stop(&s->worker, false);
     let_go(s);
-    if (s->job->stage == ATTEMPT_OVER || named_device(batch_job(p->batch, s->job)) >= 0) {
+    if (s->job->stage == ATTEMPT_OVER || pool_named_device(batch_job(p->batch, s->job)) >= 0) {
         go_on(p, s);
         return;
     }
@@ -293,11 +216,11 @@ static void take(struct pool *p, struct slot *s, const json_t *message)
     enum runner_end end = RUNNER_DONE;
 
     if (strcmp(json_text_at(message, "type"), "time-cpu") == 0) {
-        ask_turn(p, s, json_is_true(json_object_get(message, "begin")));
+        pool_ask_turn(p, s, json_is_true(json_object_get(message, "begin")));
     } else if (s->is_probing) {
         take_probe(p, s, message);
     } else if (attempt_take(p->batch, s->job, message, &end)) {
-        take_turn_back(p, s);
+        pool_take_turn_back(p, s);
         if (end == RUNNER_DONE) {
             go_on(p, s);
             return;
@@ -309,7 +232,7 @@ static void take(struct pool *p, struct slot *s, const json_t *message)
 
 static void lose(struct pool *p, struct slot *s, enum case_status status, const char *how)
 {
-    take_turn_back(p, s);
+    pool_take_turn_back(p, s);
     if (s->is_probing) {
         lose_device(p, s, how);
         return;
@@ -395,7 +318,7 @@ static void wait_for_workers(struct pool *p)
     for (size_t i = 0; i < p->slot_count; i++)
         check_deadline(p, &p->slots[i]);
     if (p->cpu_is_busy)
-        give_turn(p);
+        pool_give_turn(p);
     if (records_sync_due(records) > 0 && now_s() >= records_sync_due(records))
         records_sync(records);
 }
@@ -505,168 +428,4 @@ void pool_run(struct pool *p)
     stop_all(p);
     end_due_jobs(p);
     tell_jobs(p);
-}
-
-/* --- from start to end --- */
-
-/* Asks the first worker, which stays. */
-static void list_devices(struct pool *p, struct worker *w, struct why *why)
-{
-    enum channel_event event = CHANNEL_ENDED;
-    json_t *answer = NULL;
-    char death[200];
-
-    if (worker_command(w, p->batch->plan, json_pack("{ss}", "do", "devices")))
-        event = channel_receive(w->fd, now_s() + LIST_S, &interrupted, &answer);
-    if (event == CHANNEL_MESSAGE) {
-        const json_t *result = json_object_get(answer, "result");
-
-        p->devices = json_incref(json_object_get(result, "devices"));
-        why_fail(why, GPURUN_OK, "%s", json_text_at(result, "why"));
-        json_decref(answer);
-    } else if (event == CHANNEL_ENDED && w->pid > 0) {
-        worker_bury(w, death, sizeof death);
-        why_fail(why, GPURUN_OK, "the worker that was to list them died: %s", death);
-    } else {
-        why_fail(why, GPURUN_OK, "no worker could list them");
-        worker_stop(w, false);
-    }
-}
-
-static int count_devices(const json_t *devices)
-{
-    size_t i;
-    json_t *d;
-    int count = 0;
-
-    json_array_foreach(devices, i, d)
-    {
-        const int index = (int)json_integer_value(json_object_get(d, "index"));
-
-        count = index >= count ? index + 1 : count;
-    }
-    return count;
-}
-
-/* Every device that was asked for has to be there, and every job has to find its own among them. */
-static enum exit_code check_devices(const struct pool *p, const struct why *why)
-{
-    const struct devices *wanted = &p->batch->options->devices;
-    const struct plan *plan = p->batch->plan;
-    struct faults faults = {0};
-    enum exit_code code;
-
-    if (p->device_count == 0) {
-        fprintf(stderr, "gpurun: --devices %s: no device: %s\n", wanted->text, why->text);
-        return EXIT_NO_DEVICE;
-    }
-    for (size_t i = 0; i < wanted->count; i++)
-        if (uuid_of(p, wanted->indexes[i])[0] == '\0') {
-            fprintf(stderr,
-                    "gpurun: --devices %s: there is no device %d; gpurun devices lists them\n",
-                    wanted->text, wanted->indexes[i]);
-            return EXIT_NO_DEVICE;
-        }
-    for (size_t i = 0; i < plan->count; i++) {
-        const int named = named_device(&plan->jobs[i]);
-
-        if (p->states[i] == JOB_DUE && named >= 0 && !devices_hold(wanted, named))
-            faults_add(&faults, job_origin(&plan->jobs[i], "device"), "device",
-                       "%d is not among --devices %s", named, wanted->text);
-    }
-    code = faults.count > 0 ? EXIT_USAGE : EXIT_PASSED;
-    faults_print(&faults);
-    faults_free(&faults);
-    return code;
-}
-
-/* --workers is for the CPU: where there is a GPU, no job may use it. */
-static enum exit_code check_workers(const struct pool *p)
-{
-    const struct plan *plan = p->batch->plan;
-    char place[600];
-
-    for (size_t i = 0; i < plan->count && p->device_count > 0; i++)
-        if (p->states[i] == JOB_DUE && !is_for_cpu(&plan->jobs[i])) {
-            fprintf(stderr,
-                    "gpurun: --workers is for jobs with device = cpu, and %s: %s may use a GPU: "
-                    "add -s device=cpu, or have one worker per GPU, --devices all\n",
-                    origin_text(plan->jobs[i].where, place, sizeof place), plan->jobs[i].name);
-            return EXIT_USAGE;
-        }
-    return EXIT_PASSED;
-}
-
-static bool any_for_device(const struct pool *p)
-{
-    for (size_t i = 0; i < p->batch->plan->count; i++)
-        if (p->states[i] == JOB_DUE && !is_for_cpu(&p->batch->plan->jobs[i]))
-            return true;
-    return false;
-}
-
-static void make_slots(struct pool *p, const struct worker *first)
-{
-    const struct batch_options *o = p->batch->options;
-
-    p->slot_count = 1;
-    if (o->workers > 0)
-        p->slot_count = (size_t)o->workers;
-    else if (o->devices.count > 0)
-        p->slot_count = o->devices.count;
-    else if (o->devices.is_all && json_array_size(p->devices) > 0)
-        p->slot_count = json_array_size(p->devices);
-    p->slots = allocate(p->slot_count, sizeof *p->slots);
-    p->polls = allocate(p->slot_count, sizeof *p->polls);
-    for (size_t i = 0; i < p->slot_count; i++) {
-        struct slot *s = &p->slots[i];
-
-        *s = (struct slot){.held = -1, .lock = {-1}};
-        if (o->devices.is_all)
-            s->device =
-                (int)json_integer_value(json_object_get(json_array_get(p->devices, i), "index"));
-        else if (o->devices.count > 0)
-            s->device = o->devices.indexes[i];
-        if (i == 0)
-            s->worker = *first;
-        if (o->workers > 0)
-            s->worker.cpus = (struct cpus){(int)i, (int)o->workers};
-    }
-}
-
-enum exit_code pool_open(struct pool *p, struct batch *b)
-{
-    const struct batch_options *o = b->options;
-    struct worker first = {.cpus = {0, (int)o->workers}};
-    struct why why = {""};
-    enum exit_code code = EXIT_PASSED;
-
-    *p = (struct pool){.batch = b, .cpu = {-1}};
-    p->attempts = allocate(b->plan->count, sizeof *p->attempts);
-    p->states = allocate(b->plan->count, sizeof *p->states);
-    for (size_t i = 0; i < b->plan->count; i++)
-        p->states[i] = shard_takes(&o->shard, b->plan->jobs[i].name) ? JOB_DUE : JOB_TOLD;
-    if (o->devices.text != NULL || any_for_device(p))
-        list_devices(p, &first, &why);
-    p->device_count = count_devices(p->devices);
-    if (o->devices.text != NULL && !interrupted)
-        code = check_devices(p, &why);
-    else if (o->workers > 0)
-        code = check_workers(p);
-    make_slots(p, &first);
-    return code;
-}
-
-void pool_close(struct pool *p)
-{
-    for (size_t i = 0; i < p->slot_count; i++) {
-        worker_stop(&p->slots[i].worker, true);
-        let_go(&p->slots[i]);
-    }
-    lock_release(&p->cpu);
-    json_decref(p->devices);
-    free(p->slots);
-    free(p->polls);
-    free(p->attempts);
-    free(p->states);
 }

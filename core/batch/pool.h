@@ -54,4 +54,22 @@ void pool_run(struct pool *p);
 
 void pool_close(struct pool *p);
 
+/* --- what pool.c, pool_open.c and pool_turn.c share --- */
+
+/* The index that a job names; -1: it leaves it open. */
+int pool_named_device(const struct job *job);
+bool pool_is_for_cpu(const struct job *job);
+
+/* "" where there is no such device. */
+const char *pool_uuid(const struct pool *p, int device);
+
+/* The worker asks for its turn, or ends it. */
+void pool_ask_turn(struct pool *p, struct slot *s, bool begin);
+
+/* It is gone, or the job is over: neither waits nor has its turn any more. */
+void pool_take_turn_back(struct pool *p, struct slot *s);
+
+/* To be called now and then while another gpurun has the lock. */
+void pool_give_turn(struct pool *p);
+
 #endif
