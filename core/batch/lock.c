@@ -42,7 +42,7 @@ static int open_file(const char *path)
 }
 
 /* The process that holds the lock on a file, by the kernel's list; 0 when it does not say. */
-static long find_owner(const struct stat *file)
+static long read_owner(const struct stat *file)
 {
     FILE *f = fopen("/proc/locks", "r");
     char line[256];
@@ -59,6 +59,16 @@ static long find_owner(const struct stat *file)
     if (f != NULL)
         fclose(f);
     return owner > 0 ? owner : 0;
+}
+
+/* While others lock and unlock, lines of the list can be missed. */
+static long find_owner(const struct stat *file)
+{
+    long owner = 0;
+
+    for (int tries = 0; tries < 5 && owner == 0; tries++)
+        owner = read_owner(file);
+    return owner;
 }
 
 static enum lock_state lock_file(int fd, const char *path, struct why *why)

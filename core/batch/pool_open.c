@@ -3,7 +3,9 @@
 
 #include "batch/interrupt.h"
 #include "job/memory.h"
+#include "job/value.h"
 #include "run/record.h"
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +14,12 @@ static const double LIST_S = 120; /* a driver may take so long to start */
 
 int pool_named_device(const struct job *job)
 {
-    const char *text = job->core.device;
+    int64_t index;
+    struct why why;
 
-    return text[0] >= '0' && text[0] <= '9' ? atoi(text) : -1;
+    if (value_parse_int(job->core.device, &index, &why) != GPURUN_OK || index < 0)
+        return -1;
+    return index < INT_MAX ? (int)index : INT_MAX;
 }
 
 bool pool_is_for_cpu(const struct job *job)
