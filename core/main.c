@@ -55,6 +55,8 @@ static const char help[] =
     "  --retry-failed    resume, but run again what did not pass\n"
     "  --fail-fast       stop at the first case that does not pass\n"
     "  --shard I/N       run part I of N of the jobs (1/4 to 4/4); slurm or slurm/N: by the task\n"
+    "  --devices LIST    share the jobs among these GPUs, 0,1 or all, with one worker for each\n"
+    "  --workers N       run jobs on the CPU with N workers, each on its part of the cores\n"
     "  --dry-run         validate, then list what would run and what is resumed\n"
     "  --json            print one JSON document instead of tables; or --csv, or --md (Markdown)\n"
     "  --junit FILE      write JUnit XML too\n"
@@ -283,6 +285,8 @@ static bool add_override(struct arguments *a, char *text)
     return true;
 }
 
+enum { WORKERS_MAX = 1000 };
+
 enum {
     ONLY = 256,
     JSON,
@@ -301,6 +305,8 @@ enum {
     GAP,
     FAIL_ON,
     HTML,
+    DEVICES,
+    WORKERS,
     STRICT,
     HELP,
     VERSION
@@ -348,6 +354,30 @@ static bool set_fail_on(struct arguments *a, const char *text)
     if (verdict_parse_list(text, &a->batch.fail_on, &why) == GPURUN_OK)
         return true;
     usage("--fail-on: ", why.text);
+    return false;
+}
+
+static bool set_devices(struct arguments *a, const char *text)
+{
+    struct why why;
+
+    if (devices_parse(text, &a->batch.devices, &why) == GPURUN_OK)
+        return true;
+    usage("--devices: ", why.text);
+    return false;
+}
+
+static bool set_workers(struct arguments *a, const char *text)
+{
+    int64_t workers;
+    struct why why;
+
+    if (value_parse_int(text, &workers, &why) == GPURUN_OK && workers >= 1 &&
+        workers <= WORKERS_MAX) {
+        a->batch.workers = (long)workers;
+        return true;
+    }
+    usage("--workers wants a number from 1 to 1000, not ", text);
     return false;
 }
 
@@ -418,6 +448,10 @@ static int set_option(struct arguments *a, int option)
     case HTML:
         a->html = optarg;
         return -1;
+    case DEVICES:
+        return set_devices(a, optarg) ? -1 : EXIT_USAGE;
+    case WORKERS:
+        return set_workers(a, optarg) ? -1 : EXIT_USAGE;
     case HELP:
     case 'h':
         fputs(help, stdout);
@@ -448,6 +482,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
                                             {"gap", required_argument, NULL, GAP},
                                             {"fail-on", required_argument, NULL, FAIL_ON},
                                             {"html", required_argument, NULL, HTML},
+                                            {"devices", required_argument, NULL, DEVICES},
+                                            {"workers", required_argument, NULL, WORKERS},
                                             {"strict", no_argument, NULL, STRICT},
                                             {"help", no_argument, NULL, HELP},
                                             {"version", no_argument, NULL, VERSION},
@@ -460,6 +496,10 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
     if (a->batch.resume && a->batch.records == NULL && a->batch.resume_from_count == 0)
         return usage("--resume and --retry-failed want the earlier records: --records FILE, or "
                      "--resume-from FILE",
+                     "");
+    if (a->batch.workers > 0 && a->batch.devices.text != NULL)
+        return usage("--workers is for batches on the CPU, --devices has one worker per GPU: leave "
+                     "one out",
                      "");
     if (a->batch.dry_run && a->batch.format != OUTPUT_TABLE)
         return usage("--dry-run prints a list of its own: leave --json, --csv and --md out", "");

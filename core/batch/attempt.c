@@ -5,8 +5,6 @@
 #include "report/progress.h"
 #include "run/identity.h"
 #include "run/record.h"
-#include "run/runner.h"
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +30,7 @@ bool names_hold(const json_t *names, const char *name)
 }
 
 /* The job's cases are these: the total follows. */
-void attempt_expect(struct batch *b, struct attempt *a, json_t *names)
+static void expect(struct batch *b, struct attempt *a, json_t *names)
 {
     b->total += json_array_size(names);
     b->total -= json_array_size(a->expected);
@@ -120,6 +118,10 @@ static void take_record(struct batch *b, struct attempt *a, json_t *record)
     complete_record(b, a, record);
     json_array_append(a->done, json_object_get(record, "variant"));
     ledger_enter(&b->ledger, record);
+    progress_end_case(&(struct progress){.done = ledger_count(&b->ledger),
+                                         .total = b->total,
+                                         .elapsed_s = now_s() - b->start},
+                      record);
     json_array_append_new(a->rows, record);
     if (b->options->fail_fast && ledger_has_failure(&b->ledger))
         b->has_stopped = true;
@@ -139,8 +141,8 @@ static json_t *lost_record(const struct batch *b, const struct attempt *a, const
 }
 
 /* Every expected case without a record ends with this one. */
-void attempt_end_rest(struct batch *b, struct attempt *a, enum case_status status,
-                      const char *reason)
+static void end_rest(struct batch *b, struct attempt *a, enum case_status status,
+                     const char *reason)
 {
     size_t i;
     json_t *name;
@@ -176,10 +178,10 @@ static void take_worker_record(struct batch *b, struct attempt *a, json_t *recor
     take_record(b, a, json_incref(record));
 }
 
-/* The worker died or hung. With a case in hand it is that case's fault and the job goes on without it
- * (true); otherwise the whole job ends. */
-static bool lose_worker(struct batch *b, struct attempt *a, enum case_status status,
-                        const char *how)
+/* With a case in hand it is that case's fault and the job goes on without it (true); otherwise the whole
+ * job ends. */
+static bool go_on_without(struct batch *b, struct attempt *a, enum case_status status,
+                          const char *how)
 {
     const char *name = json_string_value(a->current);
     const bool is_case = name != NULL && !names_hold(a->done, name);
@@ -187,6 +189,7 @@ static bool lose_worker(struct batch *b, struct attempt *a, enum case_status sta
 
     snprintf(reason, sizeof reason, "%s: %s", a->phase[0] ? a->phase : "start", how);
     if (!attempt_has_rest(a)) { /* no case is left to blame, but it is a failure */
+        progress_clear();
         fprintf(stderr, "gpurun: %s: %s\n", batch_job(b, a)->name, reason);
         b->any_bad_end = true;
         return false;
@@ -195,119 +198,137 @@ static bool lose_worker(struct batch *b, struct attempt *a, enum case_status sta
         return true;
     if (is_case) {
         take_record(b, a, lost_record(b, a, name, status, reason));
-        return !b->has_stopped;
+        return true;
     }
-    attempt_end_rest(b, a, status, reason);
+    end_rest(b, a, status, reason);
     return false;
+}
+
+void attempt_lose(struct batch *b, struct attempt *a, enum case_status status, const char *how)
+{
+    if (a->stage == ATTEMPT_LISTS) /* running it tells more */
+        a->stage = b->options->dry_run ? ATTEMPT_OVER : ATTEMPT_RUNS;
+    else if (!go_on_without(b, a, status, how))
+        a->stage = ATTEMPT_OVER;
 }
 
 /* --- one job --- */
 
-static void show_progress(const struct batch *b, const struct attempt *a)
+struct attempt *attempt_make(const struct batch *b, size_t index)
 {
-    const struct ledger *l = &b->ledger;
-    const struct progress progress = {.done = l->passed + l->unsupported + l->failed,
-                                      .resumed = l->resumed,
-                                      .total = b->total,
-                                      .failed = l->failed,
-                                      .elapsed_s = now_s() - b->start};
+    const struct checked *c = &b->checked[index];
+    const char *question = json_text_at(c->description, "question");
+    struct attempt *a = allocate(1, sizeof *a);
 
-    progress_show(&progress, batch_job(b, a)->name, json_string_value(a->current), a->phase);
+    *a = (struct attempt){.index = index,
+                          .expected = checked_cases(c),
+                          .done = json_array(),
+                          .rows = json_array(),
+                          .tries = json_object()};
+    if (question[0] != '\0')
+        snprintf(a->question, sizeof a->question, "%s", question);
+    else
+        identity_of_text(&b->plan->jobs[index], a->question);
+    return a;
 }
 
-/* Takes one message of a running job; true at its end, *end then says what is next. */
-static bool take_message(struct batch *b, struct attempt *a, const json_t *message,
-                         enum runner_end *end)
+void attempt_free(struct attempt *a)
+{
+    if (a == NULL)
+        return;
+    json_decref(a->heading);
+    json_decref(a->expected);
+    json_decref(a->identities);
+    json_decref(a->done);
+    json_decref(a->rows);
+    json_decref(a->tries);
+    json_decref(a->current);
+    free(a);
+}
+
+/* By the text alone first: a job whose setup crashes need not crash again. */
+static void start(struct batch *b, struct attempt *a)
+{
+    const bool is_resumed = b->options->resume || b->options->resume_from_count > 0;
+
+    if (is_resumed && !interrupted)
+        resume_by_text(b, a);
+    a->stage = is_resumed || b->options->dry_run ? ATTEMPT_LISTS : ATTEMPT_RUNS;
+}
+
+json_t *attempt_command(struct batch *b, struct attempt *a, int device)
+{
+    if (a->stage == ATTEMPT_FRESH)
+        start(b, a);
+    if (interrupted && !b->options->dry_run)
+        end_rest(b, a, CASE_INTERRUPTED, "interrupted");
+    if (interrupted || b->has_stopped || !attempt_has_rest(a))
+        a->stage = ATTEMPT_OVER;
+    if (a->stage == ATTEMPT_OVER)
+        return NULL;
+    if (a->stage == ATTEMPT_LISTS)
+        return json_pack("{sssIsi}", "do", "identify", "job", (json_int_t)a->index, "device",
+                         device);
+    set(&a->current, NULL);
+    a->phase[0] = '\0';
+    a->again = false;
+    return json_pack("{sssIsOsi}", "do", "run", "job", (json_int_t)a->index, "skip", a->done,
+                     "device", device);
+}
+
+/* The worker's list of cases is the right one: only it knows the device. */
+static void take_list(struct batch *b, struct attempt *a, const json_t *end)
+{
+    json_t *names, *identity;
+    const char *name;
+
+    a->stage = b->options->dry_run ? ATTEMPT_OVER : ATTEMPT_RUNS;
+    if (json_object_get(end, "result") == NULL)
+        return;
+    set(&a->identities, json_object_get(end, "result"));
+    names = json_array();
+    json_object_foreach(a->identities, name, identity)
+        json_array_append_new(names, json_string(name));
+    expect(b, a, names);
+    json_decref(names);
+    resume_by_identity(b, a);
+}
+
+static void take_end(struct batch *b, struct attempt *a, const json_t *message,
+                     enum runner_end *end)
+{
+    *end = (enum runner_end)json_integer_value(json_object_get(message, "end"));
+    if (a->stage == ATTEMPT_LISTS) {
+        take_list(b, a, message);
+        return;
+    }
+    if (json_object_get(message, "load_error") != NULL) {
+        b->any_no_load = true;
+        end_rest(b, a, CASE_ERROR, json_text_at(message, "load_error"));
+    }
+    if (*end != RUNNER_AGAIN && !a->again)
+        a->stage = ATTEMPT_OVER;
+}
+
+bool attempt_take(struct batch *b, struct attempt *a, const json_t *message, enum runner_end *end)
 {
     const char *type = json_text_at(message, "type");
 
     if (strcmp(type, "phase") == 0) {
         set(&a->current, json_object_get(message, "case"));
         snprintf(a->phase, sizeof a->phase, "%s", json_text_at(message, "phase"));
-        show_progress(b, a);
     } else if (strcmp(type, "cases") == 0) {
         set(&a->identities, json_object_get(message, "cases"));
     } else if (strcmp(type, "job") == 0) {
         set(&a->heading, (json_t *)message);
-        attempt_expect(b, a, json_object_get(message, "cases"));
+        expect(b, a, json_object_get(message, "cases"));
     } else if (strcmp(type, "record") == 0) {
         take_worker_record(b, a, json_object_get(message, "record"));
     } else if (strcmp(type, "no-device") == 0) {
         b->any_no_device = true;
     } else if (strcmp(type, "end") == 0) {
-        *end = (enum runner_end)json_integer_value(json_object_get(message, "end"));
-        if (json_object_get(message, "load_error") != NULL) {
-            b->any_no_load = true;
-            attempt_end_rest(b, a, CASE_ERROR, json_text_at(message, "load_error"));
-        }
+        take_end(b, a, message, end);
         return true;
     }
     return false;
-}
-
-/* The next message; lines of --records are synced while there is none. */
-static enum channel_event next_message(struct batch *b, double deadline, json_t **message)
-{
-    const double due = records_sync_due(&b->ledger.records);
-
-    if (due > 0 && !channel_wait(b->worker.fd, due))
-        records_sync(&b->ledger.records);
-    return channel_receive(b->worker.fd, deadline, &interrupted, message);
-}
-
-/* Takes messages until the job's end (true), or until it cannot go on: *event says why. */
-static bool follow_job(struct batch *b, struct attempt *a, enum channel_event *event,
-                       enum runner_end *end)
-{
-    const double deadline = now_s() + batch_job(b, a)->core.timeout;
-    bool ended = false;
-    json_t *message;
-
-    *event = CHANNEL_ENDED;
-    if (!worker_command(
-            &b->worker, b->plan,
-            json_pack("{sssIsO}", "do", "run", "job", (json_int_t)a->index, "skip", a->done)))
-        return false;
-    while (!ended && !b->has_stopped &&
-           (*event = next_message(b, deadline, &message)) == CHANNEL_MESSAGE) {
-        ended = take_message(b, a, message, end);
-        json_decref(message);
-    }
-    return ended;
-}
-
-/* One attempt at a job; true when it is to be run again without the cases that have records. */
-bool attempt_run(struct batch *b, struct attempt *a)
-{
-    enum channel_event event;
-    enum runner_end end = RUNNER_DONE;
-    char text[200];
-
-    set(&a->current, NULL);
-    a->phase[0] = '\0';
-    a->again = false;
-    if (follow_job(b, a, &event, &end)) {
-        if (end != RUNNER_DONE)
-            worker_stop(&b->worker, false);
-        return !b->has_stopped && (end == RUNNER_AGAIN || a->again);
-    }
-    if (b->has_stopped) {
-        worker_stop(&b->worker, false);
-        return false;
-    }
-    if (event == CHANNEL_INTERRUPTED) {
-        worker_stop(&b->worker, false);
-        attempt_end_rest(b, a, CASE_INTERRUPTED, "interrupted");
-        return false;
-    }
-    if (event == CHANNEL_TIMEOUT) {
-        worker_stop(&b->worker, false);
-        snprintf(text, sizeof text, "not done after %gs (timeout)", batch_job(b, a)->core.timeout);
-        return lose_worker(b, a, CASE_TIMEOUT, text);
-    }
-    if (b->worker.pid == 0)
-        snprintf(text, sizeof text, "cannot start a process: %s", strerror(errno));
-    else
-        worker_bury(&b->worker, text, sizeof text);
-    return lose_worker(b, a, CASE_CRASHED, text);
 }

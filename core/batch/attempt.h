@@ -1,6 +1,6 @@
 /*
- * A batch in work: what batch.c (all jobs), attempt.c (one job, until each of its cases has a record) and
- * resume.c (what earlier batches recorded) share.
+ * A batch in work: what batch.c (from start to end), pool.c (its workers), attempt.c (one job, until each of
+ * its cases has a record) and resume.c (what earlier batches recorded) share.
  */
 #ifndef GPURUN_BATCH_ATTEMPT_H
 #define GPURUN_BATCH_ATTEMPT_H
@@ -8,14 +8,12 @@
 #include "batch/batch.h"
 #include "batch/history.h"
 #include "batch/ledger.h"
-#include "batch/worker.h"
-#include "run/run.h"
+#include "run/runner.h"
 
 struct batch {
     const struct plan *plan;
     const struct checked *checked;
     const struct batch_options *options;
-    struct worker worker;
     struct ledger ledger;
     struct history history; /* empty unless resumed */
     size_t total;           /* cases, as far as validation could tell */
@@ -23,15 +21,23 @@ struct batch {
     bool any_no_load, any_no_device;
     bool any_bad_end;   /* a worker died after its job's last record */
     bool has_stopped;   /* --fail-fast */
-    size_t not_run;     /* jobs after that */
+    size_t not_run;     /* jobs that have no record because of that */
     size_t would_run;   /* --dry-run: cases */
     const char *hashed; /* the plugin whose file's hash is `hash` */
     char hash[HASH_TEXT];
 };
 
+enum attempt_stage {
+    ATTEMPT_FRESH,
+    ATTEMPT_LISTS, /* the worker is asked for the cases with their identities */
+    ATTEMPT_RUNS,
+    ATTEMPT_OVER,
+};
+
 /* One job while it runs; its cases by name. */
 struct attempt {
     size_t index;
+    enum attempt_stage stage;
     json_t *heading;    /* the "job" message; NULL before it */
     json_t *expected;   /* case names: from validation, then from the worker */
     json_t *identities; /* of the cases, from the worker; NULL before it has them */
@@ -46,9 +52,6 @@ struct attempt {
 
 const struct job *batch_job(const struct batch *b, const struct attempt *a);
 
-/* The job's cases are these: the batch's total follows. */
-void attempt_expect(struct batch *b, struct attempt *a, json_t *names);
-
 /* True while a case of the job has no record. */
 bool attempt_has_rest(const struct attempt *a);
 
@@ -59,20 +62,31 @@ bool names_hold(const json_t *names, const char *name);
 void attempt_identity(struct batch *b, const struct attempt *a, const char *name, char *case_id,
                       char *key);
 
-/* Every case of the job without a record ends with this one. */
-void attempt_end_rest(struct batch *b, struct attempt *a, enum case_status status,
-                      const char *reason);
+/* A job's attempt, for attempt_free. */
+struct attempt *attempt_make(const struct batch *b, size_t index);
+void attempt_free(struct attempt *a);
 
-/* One attempt at a job; true when it is to be run again without the cases that have records. */
-bool attempt_run(struct batch *b, struct attempt *a);
+/* What a worker is to be told next, for worker_command; NULL when the job is over. `device` is for a job that
+ * leaves it open. */
+json_t *attempt_command(struct batch *b, struct attempt *a, int device);
+
+/* Takes one message of the worker; true when it was the command's last, *end then says what becomes of the
+ * worker. */
+bool attempt_take(struct batch *b, struct attempt *a, const json_t *message, enum runner_end *end);
+
+/* The worker died or hung. */
+void attempt_lose(struct batch *b, struct attempt *a, enum case_status status, const char *how);
+
+/* A job is over, and all before it are: prints it, keeps its records. */
+void batch_end_job(struct batch *b, const struct attempt *a);
 
 /* Reads the files that --resume and its like name. False, with the reason printed, when one cannot be. */
 bool resume_read(struct batch *b);
 
-/* Asks the worker for the job's cases with their identities; false when it cannot tell. */
-bool resume_list(struct batch *b, struct attempt *a);
+/* Takes the cases for done that an earlier batch recorded, as far as the text tells. */
+void resume_by_text(struct batch *b, struct attempt *a);
 
-/* Takes the cases for done that an earlier batch recorded. */
-void resume_find(struct batch *b, struct attempt *a);
+/* The same once the worker has told its cases, {NAME:{"case_id":..,"key":..}}. */
+void resume_by_identity(struct batch *b, struct attempt *a);
 
 #endif

@@ -3,8 +3,9 @@
 #include "batch/attempt.h"
 #include "batch/baseline.h"
 #include "batch/interrupt.h"
+#include "batch/pool.h"
+#include "batch/worker.h"
 #include "report/table.h"
-#include "run/identity.h"
 #include "run/record.h"
 #include <errno.h>
 #include <stdio.h>
@@ -44,52 +45,19 @@ static void list_dry(struct batch *b, const struct attempt *a)
     }
 }
 
-static void do_job(struct batch *b, struct attempt *a)
+void batch_end_job(struct batch *b, const struct attempt *a)
 {
-    const bool is_resumed = b->options->resume || b->options->resume_from_count > 0;
+    const size_t records = json_array_size(a->rows);
 
-    if (is_resumed && !interrupted)
-        resume_find(b, a);
-    else if (b->options->dry_run && !interrupted)
-        resume_list(b, a);
+    if (b->has_stopped && records == 0) {
+        b->not_run++;
+        return;
+    }
+    ledger_keep(&b->ledger, a->rows);
     if (b->options->dry_run)
         list_dry(b, a);
-    else if (interrupted)
-        attempt_end_rest(b, a, CASE_INTERRUPTED, "interrupted");
-    else
-        while (attempt_has_rest(a) && attempt_run(b, a))
-            continue;
-    if (b->options->format == OUTPUT_TABLE && !b->options->dry_run)
+    else if (b->options->format == OUTPUT_TABLE)
         table_print(batch_job(b, a)->name, a->heading, a->rows);
-}
-
-/* From validation; a job that could not be described is one case. */
-static json_t *known_cases(const struct checked *c)
-{
-    json_t *cases = json_object_get(c->description, "cases");
-
-    return cases != NULL ? json_incref(cases) : json_pack("[s]", "cpu");
-}
-
-static void run_job(struct batch *b, size_t index)
-{
-    const char *question = json_text_at(b->checked[index].description, "question");
-    struct attempt a = {
-        .index = index, .done = json_array(), .rows = json_array(), .tries = json_object()};
-
-    if (question[0] != '\0')
-        snprintf(a.question, sizeof a.question, "%s", question);
-    else
-        identity_of_text(&b->plan->jobs[index], a.question);
-    a.expected = known_cases(&b->checked[index]);
-    do_job(b, &a);
-    json_decref(a.heading);
-    json_decref(a.expected);
-    json_decref(a.identities);
-    json_decref(a.done);
-    json_decref(a.rows);
-    json_decref(a.tries);
-    json_decref(a.current);
 }
 
 static enum exit_code exit_of(const struct batch *b, bool all_on_disk)
@@ -127,7 +95,7 @@ static void print_end(const struct batch *b, enum exit_code code)
 
 static size_t count_cases(const struct checked *c)
 {
-    json_t *cases = known_cases(c);
+    json_t *cases = checked_cases(c);
     const size_t count = json_array_size(cases);
 
     json_decref(cases);
@@ -144,6 +112,28 @@ static void print_shard(const struct batch *b)
     if (shard->count > 0)
         fprintf(stderr, "gpurun: part %ld of %ld: %zu of %zu jobs\n", shard->index, shard->count,
                 taken, b->plan->count);
+}
+
+static enum exit_code run_all(struct batch *b, const struct baselines *baselines)
+{
+    const struct batch_options *o = b->options;
+    struct pool pool;
+    enum exit_code code = pool_open(&pool, b);
+
+    if (code == EXIT_PASSED) {
+        pool_run(&pool);
+        code = exit_of(b, ledger_close(&b->ledger));
+        if (o->junit != NULL && !o->dry_run && !output_write_junit(o->junit, b->ledger.kept) &&
+            code == EXIT_PASSED)
+            code = EXIT_FAILED;
+        print_end(b, code);
+        if (o->collect != NULL)
+            json_array_extend(o->collect, b->ledger.kept);
+        if (!interrupted && baselines_fail(baselines, b->ledger.kept, o) && code == EXIT_PASSED)
+            code = EXIT_FAILED;
+    }
+    pool_close(&pool);
+    return code;
 }
 
 enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
@@ -163,24 +153,7 @@ enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
         if (baselines.count > 0 && b.ledger.kept == NULL)
             b.ledger.kept = json_array();
         print_shard(&b);
-        for (size_t i = 0; i < plan->count; i++)
-            if (!shard_takes(&options->shard, plan->jobs[i].name))
-                continue;
-            else if (b.has_stopped)
-                b.not_run++;
-            else
-                run_job(&b, i);
-        worker_stop(&b.worker, true);
-        code = exit_of(&b, ledger_close(&b.ledger));
-        if (options->junit != NULL && !options->dry_run &&
-            !output_write_junit(options->junit, b.ledger.kept) && code == EXIT_PASSED)
-            code = EXIT_FAILED;
-        print_end(&b, code);
-        if (options->collect != NULL)
-            json_array_extend(options->collect, b.ledger.kept);
-        if (!interrupted && baselines_fail(&baselines, b.ledger.kept, options) &&
-            code == EXIT_PASSED)
-            code = EXIT_FAILED;
+        code = run_all(&b, &baselines);
     }
     baselines_free(&baselines);
     ledger_free(&b.ledger);

@@ -5,6 +5,7 @@
 #ifndef GPURUN_BATCH_BATCH_H
 #define GPURUN_BATCH_BATCH_H
 
+#include "batch/devices.h"
 #include "batch/shard.h"
 #include "plan/job.h"
 #include "report/compare.h"
@@ -33,9 +34,14 @@ struct checked {
 struct checked *batch_check(const struct plan *plan, bool options, struct faults *faults);
 void batch_free_checked(struct checked *checked, size_t count);
 
+/* The names of a job's cases, for the caller to free; a job that could not be described is one. */
+json_t *checked_cases(const struct checked *c);
+
 struct batch_options {
     enum output_format format;
     struct shard shard;       /* the part of the jobs to run */
+    struct devices devices;   /* the GPUs that share the jobs */
+    long workers;             /* of a batch on the CPU; 0: not given */
     bool strict;              /* unsupported cases count as failures */
     bool fail_fast;           /* stop at the first case that did not pass */
     bool dry_run;             /* say what would run */

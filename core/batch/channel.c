@@ -55,54 +55,65 @@ static int wait_ms(double deadline)
     return left < 0 ? 0 : left > 1000 ? 1000 : (int)left + 1;
 }
 
-bool channel_wait(int fd, double deadline)
+/* Without waiting: CHANNEL_TIMEOUT when less has arrived. */
+static enum channel_event take_bytes(int fd, struct inbox *in, void *bytes, size_t size)
 {
-    struct pollfd p = {.fd = fd, .events = POLLIN};
+    while (in->got < size) {
+        const ssize_t got = recv(fd, (char *)bytes + in->got, size - in->got, MSG_DONTWAIT);
 
-    return poll(&p, 1, wait_ms(deadline)) > 0;
-}
-
-static enum channel_event receive_bytes(int fd, double deadline, const volatile int *stop,
-                                        void *bytes, size_t size)
-{
-    char *at = bytes;
-
-    while (size > 0) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        ssize_t got;
-
-        if (stop != NULL && *stop)
-            return CHANNEL_INTERRUPTED;
-        if (deadline > 0 && now_s() > deadline)
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN)
             return CHANNEL_TIMEOUT;
-        if (poll(&p, 1, wait_ms(deadline)) <= 0)
-            continue;
-        got = recv(fd, at, size, MSG_DONTWAIT);
-        if (got < 0 && (errno == EINTR || errno == EAGAIN))
-            continue;
         if (got <= 0)
             return CHANNEL_ENDED;
-        at += got;
-        size -= (size_t)got;
+        in->got += (size_t)got;
     }
+    in->got = 0;
     return CHANNEL_MESSAGE;
+}
+
+void inbox_empty(struct inbox *in)
+{
+    free(in->text);
+    *in = (struct inbox){.size = 0};
+}
+
+enum channel_event channel_take(int fd, struct inbox *in, json_t **message)
+{
+    enum channel_event event;
+
+    *message = NULL;
+    if (in->text == NULL) {
+        if ((event = take_bytes(fd, in, &in->size, sizeof in->size)) != CHANNEL_MESSAGE)
+            return event;
+        if (in->size == 0 || in->size > MESSAGE_MAX || (in->text = malloc(in->size)) == NULL)
+            return CHANNEL_ENDED;
+    }
+    if ((event = take_bytes(fd, in, in->text, in->size)) != CHANNEL_MESSAGE)
+        return event;
+    *message = json_loadb(in->text, in->size, 0, NULL);
+    inbox_empty(in);
+    return *message == NULL ? CHANNEL_ENDED : CHANNEL_MESSAGE;
 }
 
 enum channel_event channel_receive(int fd, double deadline, const volatile int *stop,
                                    json_t **message)
 {
-    uint32_t size = 0;
-    char *text;
-    enum channel_event event = receive_bytes(fd, deadline, stop, &size, sizeof size);
+    struct inbox in = {.size = 0};
+    enum channel_event event = CHANNEL_TIMEOUT;
 
     *message = NULL;
-    if (event != CHANNEL_MESSAGE)
-        return event;
-    if (size == 0 || size > MESSAGE_MAX || (text = malloc(size)) == NULL)
-        return CHANNEL_ENDED;
-    event = receive_bytes(fd, deadline, stop, text, size);
-    if (event == CHANNEL_MESSAGE)
-        *message = json_loadb(text, size, 0, NULL);
-    free(text);
-    return event == CHANNEL_MESSAGE && *message == NULL ? CHANNEL_ENDED : event;
+    while (event == CHANNEL_TIMEOUT) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+
+        if (stop != NULL && *stop)
+            event = CHANNEL_INTERRUPTED;
+        else if (deadline > 0 && now_s() > deadline)
+            break;
+        else if (poll(&p, 1, wait_ms(deadline)) > 0)
+            event = channel_take(fd, &in, message);
+    }
+    inbox_empty(&in);
+    return event;
 }

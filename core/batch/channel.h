@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum channel_event {
     CHANNEL_MESSAGE,
@@ -18,8 +19,18 @@ enum channel_event {
 /* Sends and releases `message`; false when the other end is gone. */
 bool channel_send(int fd, json_t *message);
 
-/* Waits until `deadline` for the start of a message, or for the other end to go; false: neither came. */
-bool channel_wait(int fd, double deadline);
+/* A message that is on its way. All zero before the first and after inbox_empty. */
+struct inbox {
+    uint32_t size; /* bytes */
+    size_t got;    /* of them, or of `size` itself while there is no text */
+    char *text;
+};
+
+/* Takes what has arrived, and waits for nothing: CHANNEL_TIMEOUT while no message is whole. The message is
+ * the caller's. */
+enum channel_event channel_take(int fd, struct inbox *in, json_t **message);
+
+void inbox_empty(struct inbox *in);
 
 /* Waits for a message until `deadline` (now_s seconds; 0: for ever) or until *stop (may be NULL). The
  * message is the caller's. */

@@ -110,6 +110,13 @@ struct checked *batch_check(const struct plan *plan, bool options, struct faults
     return checked;
 }
 
+json_t *checked_cases(const struct checked *c)
+{
+    json_t *cases = json_object_get(c->description, "cases");
+
+    return cases != NULL ? json_incref(cases) : json_pack("[s]", "cpu");
+}
+
 void batch_free_checked(struct checked *checked, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

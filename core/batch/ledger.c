@@ -21,8 +21,12 @@ static void count(struct ledger *l, json_t *record)
         l->unsupported++;
     else
         l->failed++;
+}
+
+void ledger_keep(struct ledger *l, json_t *records)
+{
     if (l->kept != NULL)
-        json_array_append(l->kept, record);
+        json_array_extend(l->kept, records);
 }
 
 void ledger_enter(struct ledger *l, json_t *record)
@@ -35,6 +39,11 @@ void ledger_resume(struct ledger *l, json_t *record)
 {
     count(l, record);
     l->resumed++;
+}
+
+size_t ledger_count(const struct ledger *l)
+{
+    return l->passed + l->unsupported + l->failed;
 }
 
 bool ledger_has_failure(const struct ledger *l)

@@ -23,6 +23,12 @@ void ledger_enter(struct ledger *l, json_t *record);
 /* A case was left out: `record` is what an earlier batch wrote of it. */
 void ledger_resume(struct ledger *l, json_t *record);
 
+/* A job is over: its records, in the order of the batch's jobs, for what is printed at the end. */
+void ledger_keep(struct ledger *l, json_t *records);
+
+/* How many cases have ended. */
+size_t ledger_count(const struct ledger *l);
+
 /* True when a case has not passed that had to. */
 bool ledger_has_failure(const struct ledger *l);
 

@@ -96,23 +96,45 @@ static void check_job(struct server *s, const struct job *job, bool options, jso
     faults_free(&faults);
 }
 
-static void run_job(struct server *s, const struct job *job, const json_t *skip, json_t *end)
+static int device_of(const json_t *command)
 {
-    const struct runner_listener listener = {say, s};
+    return (int)json_integer_value(json_object_get(command, "device"));
+}
+
+/* While others time the CPU this waits, and the parent stops the job's clock. */
+static void time_cpu(void *user, bool begin)
+{
+    const struct server *s = user;
+    json_t *answer;
+
+    say(user, json_pack("{sssb}", "type", "time-cpu", "begin", begin));
+    if (!begin)
+        return;
+    if (channel_receive(s->fd, 0, NULL, &answer) != CHANNEL_MESSAGE)
+        _exit(1);
+    json_decref(answer);
+}
+
+static void run_job(struct server *s, const struct job *job, const json_t *command, json_t *end)
+{
+    const struct runner_listener listener = {say, time_cpu, s};
+    const struct runner_order order = {json_object_get(command, "skip"), device_of(command)};
     struct loaded *l = load(s, job->core.plugin);
 
     if (!l->is_good)
         json_object_set_new(end, "load_error", json_text(l->why.text));
     else
-        json_object_set_new(end, "end", json_integer(runner_run(job, &l->plugin, skip, &listener)));
+        json_object_set_new(end, "end",
+                            json_integer(runner_run(job, &l->plugin, &order, &listener)));
 }
 
-static void identify_job(struct server *s, const struct job *job, json_t *end)
+static void identify_job(struct server *s, const struct job *job, const json_t *command,
+                         json_t *end)
 {
     struct loaded *l = load(s, job->core.plugin);
 
     if (l->is_good)
-        json_object_set_new(end, "result", runner_identify(job, &l->plugin));
+        json_object_set_new(end, "result", runner_identify(job, &l->plugin, device_of(command)));
 }
 
 static void describe(struct server *s, const char *name, json_t *end)
@@ -123,6 +145,15 @@ static void describe(struct server *s, const char *name, json_t *end)
         json_object_set_new(end, "result", describe_plugin(&l->plugin));
     else
         json_object_set_new(end, "load_error", json_text(l->why.text));
+}
+
+/* The result is "" when the device still works. */
+static void probe(const json_t *command, json_t *end)
+{
+    struct why why = {""};
+
+    runner_probe(device_of(command), &why);
+    json_object_set_new(end, "result", json_text(why.text));
 }
 
 static void selftest(struct server *s, const char *name, json_t *end)
@@ -145,13 +176,15 @@ static void obey(struct server *s, const json_t *command)
     if (strcmp(what, "check") == 0)
         check_job(s, &s->plan->jobs[job], json_is_true(json_object_get(command, "options")), end);
     else if (strcmp(what, "run") == 0)
-        run_job(s, &s->plan->jobs[job], json_object_get(command, "skip"), end);
+        run_job(s, &s->plan->jobs[job], command, end);
     else if (strcmp(what, "identify") == 0)
-        identify_job(s, &s->plan->jobs[job], end);
+        identify_job(s, &s->plan->jobs[job], command, end);
     else if (strcmp(what, "describe") == 0)
         describe(s, plugin, end);
     else if (strcmp(what, "selftest") == 0)
         selftest(s, plugin, end);
+    else if (strcmp(what, "probe") == 0)
+        probe(command, end);
     else
         json_object_set_new(end, "result", describe_devices());
     say(s, end);
@@ -175,7 +208,7 @@ static void keep_only(int fd)
     close_range((unsigned)fd + 1, ~0u, 0);
 }
 
-static void serve(const struct plan *plan, int fd)
+static void serve(const struct plan *plan, int fd, const struct cpus *cpus)
 {
     struct server s = {.plan = plan, .fd = fd};
     json_t *command;
@@ -186,6 +219,7 @@ static void serve(const struct plan *plan, int fd)
     signal(SIGTERM, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
     redirect_streams();
+    cpus_take(cpus);
     while (channel_receive(fd, 0, NULL, &command) == CHANNEL_MESSAGE) {
         obey(&s, command);
         json_decref(command);
@@ -196,25 +230,31 @@ static void serve(const struct plan *plan, int fd)
 
 /* --- the parent --- */
 
+/* The process is gone, or never was. */
+static void forget(struct worker *w)
+{
+    close(w->fd);
+    inbox_empty(&w->inbox);
+    w->pid = 0;
+}
+
 bool worker_start(struct worker *w, const struct plan *plan)
 {
     int pair[2];
 
-    *w = (struct worker){0};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return false;
     fflush(NULL);
     w->pid = fork();
     if (w->pid == 0) {
         close(pair[0]);
-        serve(plan, pair[1]);
+        serve(plan, pair[1], &w->cpus);
     }
     close(pair[1]);
     w->fd = pair[0];
     if (w->pid > 0)
         return true;
-    close(pair[0]);
-    *w = (struct worker){0};
+    forget(w);
     return false;
 }
 
@@ -251,9 +291,9 @@ void worker_stop(struct worker *w, bool kindly)
 
     if (w->pid <= 0)
         return;
-    close(w->fd);
+    shutdown(w->fd, SHUT_RDWR);
     end_within(w->pid, kindly ? GRACE_S : 0, &status);
-    *w = (struct worker){0};
+    forget(w);
 }
 
 void worker_bury(struct worker *w, char *text, size_t size)
@@ -261,8 +301,7 @@ void worker_bury(struct worker *w, char *text, size_t size)
     int status;
     const bool ended = end_within(w->pid, GRACE_S, &status);
 
-    close(w->fd);
-    *w = (struct worker){0};
+    forget(w);
     if (!ended)
         snprintf(text, size, "it closed its channel and went on: stopped");
     else if (WIFSIGNALED(status))

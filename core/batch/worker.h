@@ -2,22 +2,26 @@
  * A worker: a child process that loads plugins, owns a device and does what it is told over a channel.
  * The parent never loads a plugin and never touches CUDA, so whatever happens in here costs one case.
  *
- * Commands: {"do":"check","job":I,"options":BOOL}  {"do":"run","job":I,"skip":[NAME...]}
- * {"do":"identify","job":I}  {"do":"describe","plugin":NAME}  {"do":"devices"}
- * {"do":"selftest","plugin":NAME}. Each is answered by any number of messages (those of
- * runner.h) and then {"type":"end"}, with "result", "faults", "load_error" or "end" (enum runner_end)
- * where they apply.
+ * Commands: {"do":"check","job":I,"options":BOOL}  {"do":"run","job":I,"skip":[NAME...],"device":I}
+ * {"do":"identify","job":I,"device":I}  {"do":"describe","plugin":NAME}  {"do":"devices"}
+ * {"do":"probe","device":I}  {"do":"selftest","plugin":NAME}. Each is answered by any number of messages
+ * (those of runner.h) and then {"type":"end"}, with "result", "faults", "load_error" or "end" (enum
+ * runner_end) where they apply. {"type":"time-cpu","begin":true} asks for leave to time the CPU: the worker
+ * then waits for any message, and says so with false when it is done.
  */
 #ifndef GPURUN_BATCH_WORKER_H
 #define GPURUN_BATCH_WORKER_H
 
 #include "batch/channel.h"
+#include "batch/cpus.h"
 #include "plan/job.h"
 #include <sys/types.h>
 
 struct worker {
     pid_t pid; /* 0: none */
     int fd;
+    struct inbox inbox; /* for the owner's channel_take */
+    struct cpus cpus;   /* where it runs; set by the owner, kept when the process is replaced */
 };
 
 /* Forks a worker that serves `plan` (may be NULL). False when the system gives no process. */

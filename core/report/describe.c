@@ -103,10 +103,11 @@ json_t *describe_devices(void)
 
         if (device_api.info(i, &info, &why) != GPURUN_OK)
             continue;
-        json_array_append_new(list, json_pack("{sososisisIsIsIsisi}", "name", json_text(info.name),
-                                              "uuid", json_text(info.uuid), "compute",
-                                              info.limits.compute, "sm_count", info.limits.sm_count,
-                                              "bytes", (json_int_t)info.limits.global_bytes, "l2",
+        json_array_append_new(list, json_pack("{sisososisisIsIsIsisi}", "index", i, "name",
+                                              json_text(info.name), "uuid", json_text(info.uuid),
+                                              "compute", info.limits.compute, "sm_count",
+                                              info.limits.sm_count, "bytes",
+                                              (json_int_t)info.limits.global_bytes, "l2",
                                               (json_int_t)info.limits.l2_bytes, "shared",
                                               (json_int_t)info.limits.shared_bytes, "driver",
                                               info.driver, "runtime", info.runtime));
@@ -201,8 +202,9 @@ void print_devices(const json_t *devices)
         format_bytes(json_number_value(json_object_get(d, "bytes")), bytes, sizeof bytes);
         format_bytes(json_number_value(json_object_get(d, "l2")), l2, sizeof l2);
         format_bytes(json_number_value(json_object_get(d, "shared")), shared, sizeof shared);
-        printf("%zu  %s  compute %lld.%lld  %lld multiprocessors  memory %s  L2 %s  shared %s\n", i,
-               json_text_at(d, "name"), compute / 10, compute % 10,
+        printf("%lld  %s  compute %lld.%lld  %lld multiprocessors  memory %s  L2 %s  shared %s\n",
+               (long long)json_integer_value(json_object_get(d, "index")), json_text_at(d, "name"),
+               compute / 10, compute % 10,
                (long long)json_integer_value(json_object_get(d, "sm_count")), bytes, l2, shared);
         printf("   %s  driver CUDA %lld.%lld  runtime %lld.%lld\n", json_text_at(d, "uuid"),
                driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);

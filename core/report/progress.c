@@ -1,11 +1,25 @@
 #include "report/progress.h"
 
+#include "run/record.h"
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+enum { MANY_CASES = 20 };
+static const double LONG_S = 10, REDRAW_S = 0.05;
+
 static bool progress_shown;
+
+static bool is_terminal(void)
+{
+    static int known = -1;
+
+    if (known < 0)
+        known = isatty(STDERR_FILENO);
+    return known;
+}
 
 void progress_clear(void)
 {
@@ -35,21 +49,61 @@ static int terminal_columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
 }
 
-void progress_show(const struct progress *p, const char *job, const char *name, const char *phase)
+/* "12 of 200 cases done, 1 not passed, 0:40, about 9:20 left" */
+static void format_state(const struct progress *p, char *text, size_t size)
 {
     const size_t run = p->done - p->resumed;
-    char elapsed[32], left[32] = "?", failed[48] = "", line[400];
+    char elapsed[32], left[64] = "", failed[48] = "";
 
-    if (!isatty(STDERR_FILENO))
-        return;
     format_time(p->elapsed_s, elapsed, sizeof elapsed);
-    if (run > 0 && p->total >= p->done)
-        format_time(p->elapsed_s / (double)run * (double)(p->total - p->done), left, sizeof left);
+    if (run > 0 && p->total > p->done) {
+        char time[32];
+
+        format_time(p->elapsed_s / (double)run * (double)(p->total - p->done), time, sizeof time);
+        snprintf(left, sizeof left, ", about %s left", time);
+    }
     if (p->failed > 0)
         snprintf(failed, sizeof failed, ", %zu not passed", p->failed);
-    snprintf(line, sizeof line, "%zu/%zu%s, %s, %s left: %.60s  %s  %s", p->done, p->total, failed,
-             elapsed, left, job, name ? name : "", phase);
-    fprintf(stderr, "\r\033[K%.*s", terminal_columns() - 1, line);
+    snprintf(text, size, "%zu of %zu cases done%s, %s%s", p->done, p->total, failed, elapsed, left);
+}
+
+void progress_show(const struct progress *p)
+{
+    static double drawn_s;
+    static size_t drawn_done;
+    char line[1200], *at = line, *const end = line + sizeof line;
+
+    if (!is_terminal() ||
+        (progress_shown && p->done == drawn_done && p->elapsed_s - drawn_s < REDRAW_S))
+        return;
+    drawn_s = p->elapsed_s;
+    drawn_done = p->done;
+    format_state(p, line, sizeof line);
+    for (size_t i = 0; i < p->count; i++) {
+        const struct progress_case *c = &p->running[i];
+
+        at += strlen(at);
+        snprintf(at, (size_t)(end - at), "%s%.60s%s%s%s%s", i == 0 ? ": " : "; ", c->job,
+                 c->name ? " " : "", c->name ? c->name : "", c->phase[0] ? ", " : "", c->phase);
+    }
+    line[terminal_columns() < (int)sizeof line ? terminal_columns() - 1 : (int)sizeof line - 1] =
+        '\0';
+    fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);
     progress_shown = true;
+}
+
+void progress_end_case(const struct progress *p, const json_t *record)
+{
+    const double median_ms =
+        json_number_value(json_object_get(json_object_get(record, "time_ms"), "median"));
+    const char *reason = json_text_at(record, "reason");
+
+    if (is_terminal() || (p->total <= MANY_CASES && p->elapsed_s < LONG_S))
+        return;
+    fprintf(stderr, "gpurun: %zu of %zu: %s %s: %s", p->done, p->total, json_text_at(record, "job"),
+            json_text_at(record, "variant"), json_text_at(record, "status"));
+    if (median_ms > 0)
+        fprintf(stderr, ", %.4g ms", median_ms);
+    fprintf(stderr, "%s%s\n", reason[0] ? ": " : "", reason);
 }

@@ -273,10 +273,11 @@ struct rounds {
 /* One case's turn. A failure that is not the device's ends the case alone. */
 static enum gpurun_status take_turn(struct rounds *r, struct run_case *c, int round, bool prove)
 {
-    const double start = now_s();
+    double start;
     enum gpurun_status status;
 
-    r->enter(r->user, c, prove ? "last round" : "rounds");
+    r->enter(r->user, c, prove ? "last round" : "rounds"); /* which may wait */
+    start = now_s();
     status = sample_case(r->run, c, round, prove);
     c->spent_s += now_s() - start;
     if (status != GPURUN_OK)
@@ -307,12 +308,13 @@ static enum gpurun_status warm_up(struct rounds *r)
 {
     for (int i = 0; i < r->run->case_count; i++) {
         struct run_case *c = &r->run->cases[i];
-        const double start = now_s();
         enum gpurun_status status = GPURUN_OK;
+        double start;
 
         if (!case_is_live(c))
             continue;
-        r->enter(r->user, c, "warm-up");
+        r->enter(r->user, c, "warm-up"); /* which may wait */
+        start = now_s();
         for (int64_t k = 0; k < r->run->core.warmup && status == GPURUN_OK; k++) {
             status = case_run(r->run, c);
             if (status == GPURUN_OK && c->variant != NULL)
@@ -364,6 +366,7 @@ enum gpurun_status rounds_run(struct run *run, rounds_enter *enter, void *user)
 {
     struct rounds r = {run, enter, user};
     const double start = now_s();
+    const double waited_s = run->waited_s;
     uint64_t random = (uint64_t)run->core.seed;
     double elapsed;
     bool last = false;
@@ -374,7 +377,7 @@ enum gpurun_status rounds_run(struct run *run, rounds_enter *enter, void *user)
         allocate_ceiling(run);
     GPURUN_TRY(warm_up(&r));
     for (run->rounds = 0; !last && any_live(run); run->rounds++) {
-        elapsed = now_s() - start;
+        elapsed = now_s() - start - (run->waited_s - waited_s);
         last = (run->rounds + 1 >= run->core.repeat && elapsed >= run->core.min_time) ||
                elapsed >= run->core.max_time;
         GPURUN_TRY(one_round(&r, &random, run->rounds, last));

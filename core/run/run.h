@@ -9,6 +9,7 @@
 #include "plan/registry.h"
 #include "run/device.h"
 #include "run/generate.h"
+#include "run/sharing.h"
 
 enum { TENSORS_MAX = 16, CASES_MAX = 64, WRONG_SHOWN = 10 };
 enum { HASH_TEXT = 17 }; /* a hash in hexadecimal, with its end */
@@ -63,6 +64,7 @@ struct run {
     struct device *device;    /* NULL: CPU only */
     struct device_info device_info;
     int device_index;
+    struct sharing sharing; /* of the device, while it was measured */
     struct buffer buffers[TENSORS_MAX];
     int buffer_count;
     struct run_case cases[CASES_MAX];
@@ -76,6 +78,7 @@ struct run {
     size_t ceiling_bytes;
     struct samples read_ms, copy_ms;
     int rounds;
+    double waited_s;  /* for others that timed the CPU: no part of any measure of time */
     char started[32]; /* UTC, ISO 8601 */
 };
 

@@ -16,9 +16,11 @@
 struct runner {
     struct run run;
     const struct runner_listener *listener;
-    const json_t *skip;
+    const struct runner_order *order;
     json_t *job; /* the job's part of every record, once known */
     struct run_case *current;
+    bool in_rounds;
+    bool times_cpu; /* this process has its turn */
 };
 
 static void say(struct runner *r, json_t *message)
@@ -26,6 +28,19 @@ static void say(struct runner *r, json_t *message)
     r->listener->say(r->listener->user, message);
 }
 
+static void time_cpu(struct runner *r, bool begin)
+{
+    const double start = now_s();
+
+    if (r->listener->time_cpu == NULL || r->times_cpu == begin)
+        return;
+    r->times_cpu = begin;
+    r->listener->time_cpu(r->listener->user, begin);
+    r->run.waited_s += now_s() - start;
+}
+
+/* Beside a device the CPU has its turn case by case, so that other devices' workers do not wait for this
+ * one's. Without one, all rounds are the CPU's, and nothing comes between them. */
 static void enter(void *user, struct run_case *c, const char *phase)
 {
     struct runner *r = user;
@@ -33,6 +48,8 @@ static void enter(void *user, struct run_case *c, const char *phase)
     r->current = c;
     say(r, json_pack("{ssssso}", "type", "phase", "phase", phase, "case",
                      c ? json_string(c->name) : json_null()));
+    if (r->run.device != NULL)
+        time_cpu(r, c != NULL && c->variant == NULL && r->in_rounds);
 }
 
 static void send_record(struct runner *r, struct run_case *c)
@@ -115,12 +132,12 @@ static void list_cases(struct run *run, const json_t *skip)
 /* --- the device --- */
 
 /* Which device the job asks for: its index, or -1 for the CPU with the reason in *why; *demanded is set
- * when there had to be one. */
-static int choose_device(const struct job *job, bool *demanded, struct why *why)
+ * when there had to be one. `open` is for jobs that leave it open. */
+static int choose_device(const struct job *job, int open, bool *demanded, struct why *why)
 {
     const char *text = job->core.device;
     struct why unused;
-    int64_t index = 0;
+    int64_t index = open;
     int count;
 
     *demanded = strcmp(text, "auto") != 0 && strcmp(text, "cpu") != 0;
@@ -142,7 +159,7 @@ static enum gpurun_status open_device(struct runner *r, struct why *why)
 {
     struct run *run = &r->run;
     bool demanded;
-    const int index = choose_device(run->job, &demanded, why);
+    const int index = choose_device(run->job, r->order->device, &demanded, why);
 
     if (index < 0 && demanded) {
         say(r, json_pack("{ss}", "type", "no-device"));
@@ -265,7 +282,7 @@ static enum gpurun_status begin(struct runner *r)
     enter(r, NULL, "setup");
     GPURUN_TRY(open_device(r, &no_gpu));
     GPURUN_TRY(run_setup(&r->run));
-    list_cases(&r->run, r->skip);
+    list_cases(&r->run, r->order->skip);
     identity_set(&r->run);
     say(r, json_pack("{ssso}", "type", "cases", "cases", identities(&r->run)));
     enter(r, NULL, "data");
@@ -275,11 +292,32 @@ static enum gpurun_status begin(struct runner *r)
     return GPURUN_OK;
 }
 
+static void look_around(struct run *run)
+{
+    if (run->device != NULL)
+        sharing_look(&run->sharing, run->device_info.uuid);
+}
+
+static enum gpurun_status measure(struct runner *r)
+{
+    enum gpurun_status status;
+
+    look_around(&r->run);
+    r->in_rounds = true;
+    if (r->run.device == NULL)
+        time_cpu(r, true);
+    status = rounds_run(&r->run, enter, r);
+    time_cpu(r, false);
+    r->in_rounds = false;
+    look_around(&r->run);
+    return status;
+}
+
 /* The lifecycle of design.md section 4, in its order. */
 static enum gpurun_status live(struct runner *r)
 {
     GPURUN_TRY(prove_all(r));
-    GPURUN_TRY(rounds_run(&r->run, enter, r));
+    GPURUN_TRY(measure(r));
     return write_answer(r);
 }
 
@@ -300,7 +338,7 @@ static void release_all(struct run *run)
 static void end_all(struct runner *r, enum gpurun_status status)
 {
     if (r->run.case_count == 0)
-        add_case(&r->run, NULL, "cpu", r->skip);
+        add_case(&r->run, NULL, "cpu", r->order->skip);
     if (r->job == NULL)
         r->job = record_job(&r->run);
     for (int i = 0; i < r->run.case_count; i++)
@@ -316,8 +354,8 @@ static enum runner_end lose_device(struct runner *r)
     return RUNNER_AGAIN;
 }
 
-enum runner_end runner_run(const struct job *job, const struct plugin *plugin, const json_t *skip,
-                           const struct runner_listener *listener)
+enum runner_end runner_run(const struct job *job, const struct plugin *plugin,
+                           const struct runner_order *order, const struct runner_listener *listener)
 {
     struct runner *r = allocate(1, sizeof *r);
     struct faults faults = {0};
@@ -327,7 +365,7 @@ enum runner_end runner_run(const struct job *job, const struct plugin *plugin, c
     struct tm utc;
 
     r->listener = listener;
-    r->skip = skip;
+    r->order = order;
     status = run_prepare(&r->run, job, plugin, &faults);
     strftime(r->run.started, sizeof r->run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     if (status != GPURUN_OK)
@@ -395,15 +433,17 @@ static void silence(void *user, json_t *message)
     json_decref(message);
 }
 
-json_t *runner_identify(const struct job *job, const struct plugin *plugin)
+json_t *runner_identify(const struct job *job, const struct plugin *plugin, int device)
 {
-    const struct runner_listener nobody = {silence, NULL};
+    const struct runner_listener nobody = {silence, NULL, NULL};
+    const struct runner_order order = {NULL, device};
     struct runner *r = allocate(1, sizeof *r);
     struct faults faults = {0};
     struct why no_gpu;
     json_t *found = NULL;
 
     r->listener = &nobody;
+    r->order = &order;
     if (run_prepare(&r->run, job, plugin, &faults) == GPURUN_OK &&
         open_device(r, &no_gpu) == GPURUN_OK && run_setup(&r->run) == GPURUN_OK) {
         list_cases(&r->run, NULL);
@@ -414,4 +454,23 @@ json_t *runner_identify(const struct job *job, const struct plugin *plugin)
     faults_free(&faults);
     free(r);
     return found;
+}
+
+enum gpurun_status runner_probe(int device, struct why *why)
+{
+    enum { BYTES = 4096 };
+    struct device *d = NULL;
+    void *memory = NULL;
+    enum gpurun_status status;
+
+    if (device_api.count(why) <= device)
+        return why_fail(why, GPURUN_DEVICE, "it is not there any more");
+    if ((status = device_api.open(device, &d, why)) != GPURUN_OK)
+        return status;
+    if ((status = device_api.alloc(d, BYTES, &memory, why)) == GPURUN_OK &&
+        (status = device_api.fill(d, memory, 0, BYTES, why)) == GPURUN_OK)
+        status = device_api.sync(d, why);
+    device_api.release(d, memory);
+    device_api.close(d);
+    return status;
 }

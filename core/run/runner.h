@@ -12,10 +12,18 @@
  *   {"type":"job",...}       once the data is there: what the table's heading shows, and the case names
  *   {"type":"record",...}    a case has ended; "record" is the record
  *   {"type":"no-device"}     one was demanded and there is none
- * `say` takes over the message. */
+ * `say` takes over the message. `time_cpu` returns once no other gpurun times the CPU, and with false ends
+ * this process's turn; NULL: nothing is timed. */
 struct runner_listener {
     void (*say)(void *user, json_t *message);
+    void (*time_cpu)(void *user, bool begin);
     void *user;
+};
+
+/* What of a job is run, and where. */
+struct runner_order {
+    const json_t *skip; /* an array: names of cases that are not run again */
+    int device;         /* for a job that leaves it open */
 };
 
 enum runner_end {
@@ -24,8 +32,8 @@ enum runner_end {
     RUNNER_AGAIN, /* the same, and the job is to be run again without the cases that have records */
 };
 
-/* Runs `job` but for the cases whose names are in the array `skip`. */
-enum runner_end runner_run(const struct job *job, const struct plugin *plugin, const json_t *skip,
+enum runner_end runner_run(const struct job *job, const struct plugin *plugin,
+                           const struct runner_order *order,
                            const struct runner_listener *listener);
 
 /* The check that `gpurun check` makes of a job, with no device and no data: options and setup. Faults are
@@ -35,6 +43,9 @@ json_t *runner_check(const struct job *job, const struct plugin *plugin, bool op
 
 /* What `run` would find: {NAME:{"case_id":..,"key":..}} for every case, with no data. NULL after a
  * failure, which running the job will tell. */
-json_t *runner_identify(const struct job *job, const struct plugin *plugin);
+json_t *runner_identify(const struct job *job, const struct plugin *plugin, int device);
+
+/* Whether the device does anything at all: one that fell off the bus does not. */
+enum gpurun_status runner_probe(int device, struct why *why);
 
 #endif

@@ -23,7 +23,8 @@ clean_up() {
 }
 trap clean_up EXIT
 trap 'exit 1' INT TERM
-mkdir "$WORK/run"
+mkdir "$WORK/run" "$WORK/locks"
+export GPURUN_LOCK_DIR=$WORK/locks # the pretend devices of tests that run at once are not the same
 cd "$WORK/run" || exit 1
 
 # begin WHAT...: names the case that the checks after it belong to.

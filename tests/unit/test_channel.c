@@ -105,6 +105,36 @@ START_TEST(test_large_message)
 }
 END_TEST
 
+/* What is not whole is kept until the rest comes, however it is cut. */
+START_TEST(test_message_in_pieces)
+{
+    static const char text[] = "{\"a\":[1,2,3]}";
+    const uint32_t length = sizeof text - 1;
+    char frame[sizeof length + sizeof text - 1];
+    struct inbox in = {.size = 0};
+    json_t *message, *whole = json_loads(text, 0, NULL);
+
+    memcpy(frame, &length, sizeof length);
+    memcpy(frame + sizeof length, text, length);
+    for (size_t i = 0; i < sizeof frame; i++) {
+        ck_assert_int_eq(channel_take(ends[1], &in, &message), CHANNEL_TIMEOUT);
+        ck_assert_ptr_null(message);
+        write_bytes(frame + i, 1);
+    }
+    ck_assert_int_eq(channel_take(ends[1], &in, &message), CHANNEL_MESSAGE);
+    ck_assert(json_equal(message, whole));
+    json_decref(message);
+    ck_assert_int_eq(channel_take(ends[1], &in, &message), CHANNEL_TIMEOUT);
+    write_bytes(frame, 7);
+    ck_assert_int_eq(channel_take(ends[1], &in, &message), CHANNEL_TIMEOUT);
+    close(ends[0]);
+    ends[0] = -1;
+    ck_assert_int_eq(channel_take(ends[1], &in, &message), CHANNEL_ENDED);
+    inbox_empty(&in);
+    json_decref(whole);
+}
+END_TEST
+
 /* --- what is no message ------------------------------------------------------------------------------- */
 
 static const struct garbage {
@@ -230,6 +260,7 @@ static Suite *channel_suite(void)
     tcase_add_checked_fixture(right, open_pair, close_pair);
     tcase_add_loop_test(right, test_round_trip, 0, COUNT(messages));
     tcase_add_test(right, test_messages_keep_their_order);
+    tcase_add_test(right, test_message_in_pieces);
     tcase_add_test(right, test_large_message);
     tcase_set_timeout(right, 60);
     tcase_add_checked_fixture(wrong, open_pair, close_pair);

@@ -2,14 +2,19 @@
  * A pretend GPU in host memory, for tests of everything around a device on machines without one: a gpurun
  * linked with this file runs the fakes' variants, which are plain C functions. GPURUN_FAKE_DEVICE sets
  * what it is like: "none" (no device), "small" (1 MB free), "lost" (every wait fails), or unset.
+ * GPURUN_FAKE_DEVICES is how many there are, 1 when unset; device 1 is lost as soon as there is a file
+ * GPURUN_FAKE_LOST.
  */
 #include "job/memory.h"
 #include "run/device.h"
 #include "run/run.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct device {
+    int index;
     double started_s;
     size_t used;
 };
@@ -25,31 +30,32 @@ static bool is(const char *what)
 
 static int count(struct why *why)
 {
+    const char *devices = getenv("GPURUN_FAKE_DEVICES");
+
     if (!is("none"))
-        return 1;
+        return devices ? atoi(devices) : 1;
     why_fail(why, GPURUN_UNSUPPORTED, "the fake driver has no device");
     return 0;
 }
 
 static enum gpurun_status info(int index, struct device_info *out, struct why *why)
 {
-    (void)index;
     (void)why;
     *out = (struct device_info){.name = "Fake GPU",
-                                .uuid = "GPU-00000000-0000-0000-0000-000000000000",
                                 .limits = {.compute = 90,
                                            .sm_count = 1,
                                            .shared_bytes = 1 << 16,
                                            .l2_bytes = 1 << 20,
                                            .global_bytes = LARGE_BYTES}};
+    snprintf(out->uuid, sizeof out->uuid, "GPU-00000000-0000-0000-0000-%012d", index);
     return GPURUN_OK;
 }
 
 static enum gpurun_status open_device(int index, struct device **out, struct why *why)
 {
-    (void)index;
     (void)why;
     *out = allocate(1, sizeof **out);
+    (*out)->index = index;
     return GPURUN_OK;
 }
 
@@ -141,10 +147,16 @@ static enum gpurun_status read_all(struct device *d, const void *pointer, size_t
     return GPURUN_OK;
 }
 
+static bool is_lost(const struct device *d)
+{
+    const char *file = getenv("GPURUN_FAKE_LOST");
+
+    return is("lost") || (d->index == 1 && file != NULL && access(file, F_OK) == 0);
+}
+
 static enum gpurun_status sync_stream(struct device *d, struct why *why)
 {
-    (void)d;
-    return is("lost") ? why_fail(why, GPURUN_DEVICE, "the fake device fell off the bus")
+    return is_lost(d) ? why_fail(why, GPURUN_DEVICE, "the fake device fell off the bus")
                       : GPURUN_OK;
 }
 
