@@ -95,6 +95,15 @@ static json_t *ratio_json(const struct samples *numerator, const struct samples 
                      t.low, t.high);
 }
 
+/* What a ratio is over, where its name alone does not say. */
+static void name_yardstick(json_t *ratio, const struct run *run, const struct run_case *c)
+{
+    if (c->variant == NULL)
+        json_object_set_new(ratio, "threads", json_integer(run->core.threads));
+    if (c->path[0] != '\0')
+        json_object_set_new(ratio, "path", json_text(c->path));
+}
+
 /* --- the job's part --- */
 
 static void add_options(json_t *into, const struct option_table *table, const void *options)
@@ -265,9 +274,14 @@ static json_t *versus_json(const struct run *run, const struct run_case *c)
         const struct run_case *other = &run->cases[i];
         const bool is_yardstick =
             other->variant == NULL || (other->variant->capabilities & GPURUN_PEER);
+        json_t *ratio;
 
-        if (other != c && is_yardstick && other->status == CASE_PASSED && other->time_ms.count > 0)
-            json_object_set_new(versus, other->name, ratio_json(&other->time_ms, &c->time_ms));
+        if (other == c || !is_yardstick || other->status != CASE_PASSED ||
+            other->time_ms.count == 0)
+            continue;
+        ratio = ratio_json(&other->time_ms, &c->time_ms);
+        name_yardstick(ratio, run, other);
+        json_object_set_new(versus, other->name, ratio);
     }
     return versus;
 }
@@ -306,6 +320,12 @@ json_t *record_case(const struct run *run, const struct run_case *c, const json_
         add_times(record, run, c);
     if (c->shown != NULL)
         json_object_set(record, "shown", c->shown);
+    if (c->answer != NULL)
+        json_object_set(record, "answer", c->answer);
+    if (c->answer != NULL && c->time_ms.count > 0)
+        json_object_set_new(record, "answer_repeats", json_boolean(!c->answer_varies));
+    if (c->path[0] != '\0')
+        json_object_set_new(record, "path", json_text(c->path));
     json_object_set_new(record, "rounds", json_integer(run->rounds));
     json_object_set_new(record, "round_id", hash_text((uint64_t)run->core.seed));
     json_object_set_new(record, "cache", json_string("hot"));

@@ -1,5 +1,6 @@
 #include "run/rounds.h"
 
+#include "run/answer.h"
 #include "run/tensors.h"
 #include <stdio.h>
 #include <string.h>
@@ -67,13 +68,23 @@ enum gpurun_status case_prepare(struct run *run, struct run_case *c)
     return give_memory(run, c);
 }
 
+/* run_cpu, or run_gpu, on what is now in the tensors. */
+static enum gpurun_status call_hook(struct run *run, struct run_case *c)
+{
+    enum gpurun_status status;
+
+    run->running = c;
+    run->ctx.variant_state = c->state;
+    status = c->variant ? run->plugin->table->run_gpu(&run->ctx, c->variant)
+                        : run->plugin->table->run_cpu(&run->ctx);
+    run->running = NULL;
+    return status;
+}
+
 enum gpurun_status case_run(struct run *run, struct run_case *c)
 {
     GPURUN_TRY(tensors_restore(run, c->variant != NULL));
-    if (c->variant == NULL)
-        return run->plugin->table->run_cpu(&run->ctx);
-    run->ctx.variant_state = c->state;
-    return run->plugin->table->run_gpu(&run->ctx, c->variant);
+    return call_hook(run, c);
 }
 
 enum gpurun_status case_judge(struct run *run, struct run_case *c)
@@ -111,6 +122,7 @@ enum gpurun_status case_prove(struct run *run, struct run_case *c)
     if (on_device)
         GPURUN_TRY(tensors_download(run));
     GPURUN_TRY(case_judge(run, c));
+    answer_keep(run, c);
     return tensors_check_inputs(run, on_device);
 }
 
@@ -119,19 +131,18 @@ enum gpurun_status case_prove(struct run *run, struct run_case *c)
 static enum gpurun_status sample_kernel(struct run *run, struct run_case *c, double *ms)
 {
     GPURUN_TRY(tensors_restore(run, true));
-    run->ctx.variant_state = c->state;
     GPURUN_TRY(device_api.timer_start(run->device, &run->why));
-    GPURUN_TRY(run->plugin->table->run_gpu(&run->ctx, c->variant));
+    GPURUN_TRY(call_hook(run, c));
     return device_api.timer_stop(run->device, ms, &run->why);
 }
 
-static enum gpurun_status sample_cpu(struct run *run, double *ms)
+static enum gpurun_status sample_cpu(struct run *run, struct run_case *c, double *ms)
 {
     double start;
 
     GPURUN_TRY(tensors_restore(run, false));
     start = now_s();
-    GPURUN_TRY(run->plugin->table->run_cpu(&run->ctx));
+    GPURUN_TRY(call_hook(run, c));
     *ms = (now_s() - start) * 1e3;
     return GPURUN_OK;
 }
@@ -156,12 +167,13 @@ static enum gpurun_status sample_case(struct run *run, struct run_case *c, int r
 
     if (prove)
         GPURUN_TRY(tensors_poison(run, on_device));
-    GPURUN_TRY(on_device ? sample_kernel(run, c, &ms) : sample_cpu(run, &ms));
+    GPURUN_TRY(on_device ? sample_kernel(run, c, &ms) : sample_cpu(run, c, &ms));
     samples_add(&c->time_ms, round, ms);
     if (prove && on_device)
         GPURUN_TRY(tensors_download(run));
     if (prove) {
         GPURUN_TRY(case_judge(run, c));
+        answer_keep(run, c);
         tensors_reset_shapes(run);
     }
     if (on_device && round < COPY_ROUNDS)
@@ -176,11 +188,10 @@ static enum gpurun_status sample_end_to_end(struct run *run, struct run_case *c,
 
     GPURUN_TRY(tensors_restore(run, true));
     GPURUN_TRY(tensors_bring_home(run));
-    run->ctx.variant_state = c->state;
     start = now_s();
     if (run->core.memory != GPURUN_MANAGED || run->core.prefetch)
         GPURUN_TRY(tensors_upload(run));
-    GPURUN_TRY(run->plugin->table->run_gpu(&run->ctx, c->variant));
+    GPURUN_TRY(call_hook(run, c));
     GPURUN_TRY(tensors_download(run));
     samples_add(&c->end_to_end_ms, round, (now_s() - start) * 1e3);
     return GPURUN_OK;

@@ -51,7 +51,10 @@ struct run_case {
     char wrong[WRONG_SHOWN][200]; /* the first wrong elements */
     struct samples time_ms, end_to_end_ms, upload_ms, download_ms;
     double spent_s;
-    json_t *shown; /* what `show` asked for; NULL if nothing */
+    char path[121];     /* which way it took, where the plugin says so */
+    json_t *shown;      /* what `show` asked for; NULL if nothing */
+    json_t *answer;     /* hashes of the answer that was proved, see answer.h; NULL before */
+    bool answer_varies; /* the answer that was timed has other bits */
     char case_id[HASH_TEXT], key[HASH_TEXT];
 };
 
@@ -67,7 +70,8 @@ struct run {
     int buffer_count;
     struct run_case cases[CASES_MAX];
     int case_count;
-    struct run_case *judged; /* whose answer verify is looking at */
+    struct run_case *judged;  /* whose answer verify is looking at */
+    struct run_case *running; /* whose run_cpu or run_gpu is at work */
     bool in_setup;
     struct why why; /* of the failure being passed upwards */
     void *scratch;

@@ -130,6 +130,7 @@ static enum gpurun_status run_cpu(struct gpurun_ctx *ctx)
     GPURUN_TRY(misbehave(ctx, IN_RUN_CPU));
     if (o->misbehave == DO_IDLE)
         return GPURUN_OK;
+    gpurun_note(ctx, "one loop over %lld elements", (long long)o->n);
     mirror(in, out, s->sum->host, o->n);
     if (o->misbehave == DO_WRONG)
         out[o->n / 2] += 1;
