@@ -302,6 +302,19 @@ static void add_times(json_t *record, const struct run *run, const struct run_ca
     json_object_set_new(record, "versus", versus_json(run, c));
 }
 
+/* On a case of the device: who else computed there. */
+static void add_sharing(json_t *record, const struct sharing *s)
+{
+    json_t *environment = json_copy(json_object_get(record, "environment")), *pids = json_array();
+
+    for (unsigned i = 0; i < s->pid_count; i++)
+        json_array_append_new(pids, json_integer(s->pids[i]));
+    json_object_set_new(environment, "other_processes", json_integer(s->others));
+    json_object_set_new(environment, "other_pids", pids);
+    json_object_set_new(record, "environment", environment);
+    json_array_append_new(json_object_get(record, "flags"), json_string("shared-device"));
+}
+
 json_t *record_case(const struct run *run, const struct run_case *c, const json_t *job)
 {
     json_t *record = json_copy((json_t *)job);
@@ -315,6 +328,8 @@ json_t *record_case(const struct run *run, const struct run_case *c, const json_
     json_object_set_new(record, "status", json_string(case_status_name(c->status)));
     json_object_set_new(record, "reason", json_text(c->reason));
     json_object_set_new(record, "flags", json_array());
+    if (c->variant != NULL && run->sharing.others > 0)
+        add_sharing(record, &run->sharing);
     json_object_set_new(record, "proof", proof_json(run, c));
     if (c->status == CASE_PASSED && c->time_ms.count > 0)
         add_times(record, run, c);

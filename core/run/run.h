@@ -9,6 +9,7 @@
 #include "plan/registry.h"
 #include "run/device.h"
 #include "run/generate.h"
+#include "run/sharing.h"
 
 enum { TENSORS_MAX = 16, CASES_MAX = 64, WRONG_SHOWN = 10 };
 enum { HASH_TEXT = 17 }; /* a hash in hexadecimal, with its end */
@@ -66,6 +67,7 @@ struct run {
     struct device *device;    /* NULL: CPU only */
     struct device_info device_info;
     int device_index;
+    struct sharing sharing; /* of the device, while it was measured */
     struct buffer buffers[TENSORS_MAX];
     int buffer_count;
     struct run_case cases[CASES_MAX];

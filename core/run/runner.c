@@ -274,11 +274,19 @@ static enum gpurun_status begin(struct runner *r)
     return GPURUN_OK;
 }
 
+static void look_around(struct run *run)
+{
+    if (run->device != NULL)
+        sharing_look(&run->sharing, run->device_info.uuid);
+}
+
 /* The lifecycle of design.md section 4, in its order. */
 static enum gpurun_status live(struct runner *r)
 {
     GPURUN_TRY(prove_all(r));
+    look_around(&r->run);
     GPURUN_TRY(rounds_run(&r->run, enter, r));
+    look_around(&r->run);
     return write_answer(r);
 }
 
