@@ -13,7 +13,10 @@ enum gpurun_status case_check_variant(struct run *run, const struct gpurun_varia
 /* Before a case's first run: whether its variant can run here, then its scratch and private state. */
 enum gpurun_status case_prepare(struct run *run, struct run_case *c);
 
-/* One untimed run of a case, enqueued on the device or done on the CPU. */
+/* run_cpu, or run_gpu, on what is now in the tensors. */
+enum gpurun_status case_call(struct run *run, struct run_case *c);
+
+/* One untimed run of a case on tensors as they were, enqueued on the device or done on the CPU. */
 enum gpurun_status case_run(struct run *run, struct run_case *c);
 
 /* Runs, brings back and judges a case whose outputs were poisoned before: the proof. */

@@ -455,8 +455,8 @@ void run_finish(struct run *run)
         json_decref(run->cases[i].shown);
         json_decref(run->cases[i].answer);
     }
-    samples_free(&run->read_ms);
-    samples_free(&run->copy_ms);
+    for (int y = 0; y < YARDSTICKS; y++)
+        samples_free(&run->yardstick_ms[y]);
     free(run->ctx.options);
     free(run->ctx.state);
 }

@@ -190,10 +190,10 @@ static json_t *record_of(double operations, const struct gpurun_proof *proof)
     run.ctx.work =
         (struct gpurun_work){.bytes_read = 2000, .bytes_written = 1000, .operations = operations};
     one = (struct run_case){.variant = &variant, .name = "tiled", .proof = *proof};
-    samples_add(&run.read_ms, 0, 1);
+    samples_add(&run.yardstick_ms[YARDSTICK_READ], 0, 1);
     samples_add(&one.time_ms, 0, 2);
     record = record_case(&run, &one, job);
-    samples_free(&run.read_ms);
+    samples_free(&run.yardstick_ms[YARDSTICK_READ]);
     samples_free(&one.time_ms);
     json_decref(job);
     check_valid(record);
