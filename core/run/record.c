@@ -3,6 +3,7 @@
 #include "gpurun/version.h"
 #include "job/memory.h"
 #include "run/identity.h"
+#include "run/machine.h"
 #include "run/record_times.h"
 #include <math.h>
 #include <stdio.h>
@@ -115,7 +116,7 @@ static json_t *inputs_json(const struct run *run)
 static json_t *environment_json(const struct run *run)
 {
     const struct device_info *d = &run->device_info;
-    char host[256] = "", cpu[256];
+    char host[256] = "", cpu[256], affinity[256], governor[64];
     json_t *e = json_object();
 
     gethostname(host, sizeof host - 1);
@@ -124,6 +125,10 @@ static json_t *environment_json(const struct run *run)
     json_object_set_new(e, "cpu", json_text(cpu));
     json_object_set_new(e, "cpus", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
     json_object_set_new(e, "threads", json_integer(run->core.threads));
+    machine_affinity(affinity, sizeof affinity);
+    machine_governor(governor, sizeof governor);
+    json_object_set_new(e, "cpu_affinity", json_string(affinity));
+    json_object_set_new(e, "cpu_governor", governor[0] ? json_text(governor) : json_null());
     json_object_set_new(e, "build", json_string(GPURUN_VERSION));
     json_object_set_new(e, "program_build", json_string(identity_build()));
     json_object_set_new(e, "plugin_build", json_string(run->plugin->build));

@@ -124,11 +124,13 @@ static size_t allocated_bytes(const struct run *run, const struct run_case *c)
 static void add_reading(json_t *record, const struct run *run, const struct run_case *c)
 {
     const struct timing *t = &c->timing;
+    json_t *state;
 
     json_object_set_new(record, "cache", c->cache ? json_string(c->cache) : json_null());
     json_object_set_new(record, "stop", run->stop ? json_string(run->stop) : json_null());
     if (c->variant == NULL)
         return;
+    state = device_state_json(&run->device_state);
     json_object_set_new(record, "launch",
                         json_string(launch_names[t->graph ? LAUNCH_GRAPH : LAUNCH_STREAM]));
     json_object_set_new(record, "launch_gaps", json_string(t->is_held ? "hidden" : "included"));
@@ -138,6 +140,8 @@ static void add_reading(json_t *record, const struct run *run, const struct run_
     json_object_set_new(record, "empty_ms", stats_json(&run->yardstick_ms[YARDSTICK_NOTHING]));
     if (run->core.warmup == GPURUN_AUTO)
         json_object_set_new(record, "settled", json_boolean(run->is_settled));
+    if (state != NULL)
+        json_object_set_new(record, "device_state", state);
     json_object_set_new(record, "device_memory",
                         json_pack("{sIsI}", "allocated_bytes", (json_int_t)allocated_bytes(run, c),
                                   "in_use_bytes", (json_int_t)c->in_use_bytes));
@@ -159,7 +163,7 @@ static bool is_suspect(const json_t *record)
            json_number_value(json_object_get(limit, "percent")) > SUSPECT_PERCENT;
 }
 
-static void add_flags(json_t *record, const struct run_case *c)
+static void add_flags(json_t *record, const struct run *run, const struct run_case *c)
 {
     const double *values = c->time_ms.values;
     const size_t count = c->time_ms.count;
@@ -167,10 +171,11 @@ static void add_flags(json_t *record, const struct run_case *c)
     const struct timing *timing = &c->timing;
 
     flag(record, stats_half_width(&t) > NOISY * t.median, "noisy");
-    flag(record, shape_outliers(values, count) > 0, "outliers");
+    flag(record, 100 * shape_outliers(values, count) > count, "outliers");
     flag(record, shape_first_is_slow(values, count), "first-slow");
     flag(record, shape_is_bimodal(values, count), "bimodal");
     flag(record, is_suspect(record), "suspect");
+    flag(record, c->variant != NULL && device_state_is_throttled(&run->device_state), "throttled");
     flag(record, c->variant != NULL && (!timing->is_held || timing->ran_out > 0), "launch-gaps");
     flag(record, c->answer_varies, "answer-varies");
 }
@@ -192,5 +197,5 @@ void record_times(json_t *record, const struct run *run, const struct run_case *
     json_object_set_new(record, "limit", c->variant ? limit_json(run, c) : json_null());
     json_object_set_new(record, "versus", versus_json(run, c));
     add_reading(record, run, c);
-    add_flags(record, c);
+    add_flags(record, run, c);
 }

@@ -408,9 +408,13 @@ enum gpurun_status rounds_run(struct run *run, rounds_enter *enter, void *user)
     GPURUN_TRY(sample_begin(run));
     GPURUN_TRY(warm_up(&r));
     r.start_s = now_s();
+    if (run->device != NULL)
+        device_state_begin(&run->device_state, run->device_info.uuid);
     for (run->rounds = 0; run->stop == NULL && any_live(run); run->rounds++) {
         run->stop = reason_to_stop(&r);
         GPURUN_TRY(one_round(&r, &random, run->stop != NULL));
+        device_state_look(&run->device_state);
     }
+    device_state_end(&run->device_state);
     return end_to_end(&r);
 }

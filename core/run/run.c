@@ -455,6 +455,7 @@ void run_finish(struct run *run)
         json_decref(run->cases[i].shown);
         json_decref(run->cases[i].answer);
     }
+    device_state_free(&run->device_state);
     for (int y = 0; y < YARDSTICKS; y++)
         samples_free(&run->yardstick_ms[y]);
     free(run->ctx.options);

@@ -8,6 +8,7 @@
 #include "plan/job.h"
 #include "plan/registry.h"
 #include "run/device.h"
+#include "run/device_state.h"
 #include "run/generate.h"
 #include "run/sharing.h"
 #include "run/timing.h"
@@ -93,6 +94,7 @@ struct run {
     void *spoiler;     /* host memory that pushes the CPU's caches out, see sample.c */
     size_t spoiler_bytes;
     int rounds;
+    struct device_state device_state; /* during the rounds */
     const char *stop; /* why the rounds ended: repeat, precise, cap or max_time; NULL before */
     bool is_settled;  /* warm-up went on until times were steady */
     char started[32]; /* UTC, ISO 8601 */
