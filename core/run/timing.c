@@ -30,8 +30,11 @@ static enum gpurun_status overwrite_cache(struct run *run)
 {
     const size_t bytes = 2 * run->ctx.device.l2_bytes;
 
-    if (run->overwritten == NULL)
-        GPURUN_TRY(device_api.alloc(run->device, bytes, &run->overwritten, &run->why));
+    struct why why;
+
+    if (run->overwritten == NULL &&
+        device_api.alloc(run->device, bytes, &run->overwritten, &why) != GPURUN_OK)
+        return run_fail(run, GPURUN_NO_MEMORY, "cache = cold: %s", why.text);
     return device_api.fill(run->device, run->overwritten, 0, bytes, &run->why);
 }
 
