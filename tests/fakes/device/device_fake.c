@@ -2,7 +2,7 @@
  * A pretend GPU in host memory, for tests of everything around a device on machines without one: a gpurun
  * linked with this file runs the fakes' variants, which are plain C functions. GPURUN_FAKE_DEVICE sets
  * what it is like: "none" (no device), "small" (1 MB free), "lost" (every wait fails), "serial" (it cannot be
- * held), "late" (every hold runs out), "graphless" (nothing can be in a graph), or unset.
+ * held), "late" (every hold runs out), "graphless" (nothing can be in a graph), "skewed" (its clock is 2 % fast), or unset.
  */
 #include "job/memory.h"
 #include "run/device.h"
@@ -166,7 +166,7 @@ static enum gpurun_status timer_start(struct device *d, bool hold, struct why *w
 
 static enum gpurun_status timer_stop(struct device *d, double *ms, bool *ran_out, struct why *why)
 {
-    *ms = (now_s() - d->started_s) * 1e3;
+    *ms = (now_s() - d->started_s) * (is("skewed") ? 1.02e3 : 1e3);
     *ran_out = d->is_held && is("late");
     return sync_stream(d, why);
 }
