@@ -34,6 +34,10 @@ expect_of cpu 'r["environment"]["cpu_affinity"][0].isdigit() and "cpu_governor" 
 expect_of copy 'r["versus"]["cpu"]["threads"] == r["environment"]["threads"] and "threads" not in r["versus"]["peer"]'
 expect_of copy 'all(k in r["time_ms"] for k in ("p5", "q1", "q3", "p95", "sd", "mad", "outliers"))'
 
+begin "the processors that it may use"
+run taskset -c 0 "$FAKE" --json mirror.ini
+expect_of cpu 'r["environment"]["cpu_affinity"] == "0" and r["environment"]["threads"] == 1'
+
 begin "device memory of a variant with scratch and state"
 run "$FAKE" --json mirror.ini -s variant=state,copy -s offset=2
 expect_exit 0
@@ -140,4 +144,4 @@ GPURUN_FAKE_NVML=mute run "$FAKE" --json mirror.ini
 expect_exit 0
 expect_of copy 'r["device_state"] == {"throttle": []}'
 
-finish 69
+finish 70
