@@ -2,6 +2,7 @@
 
 #include "job/memory.h"
 #include "job/value.h"
+#include "run/case.h"
 #include "run/identity.h"
 #include "run/record.h"
 #include "run/rounds.h"

@@ -1,7 +1,7 @@
 #include "run/sample.h"
 
 #include "run/answer.h"
-#include "run/rounds.h"
+#include "run/case.h"
 #include "run/tensors.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "run/selftest_measure.h"
 
 #include "job/memory.h"
+#include "run/case.h"
 #include "run/record.h"
-#include "run/rounds.h"
 #include "run/sample.h"
 #include <math.h>
 #include <stdarg.h>
