@@ -73,8 +73,10 @@ enum gpurun_status sample_begin(struct run *run)
         return GPURUN_OK;
     allocate_ceiling(run);
     for (int y = 0; y < YARDSTICKS; y++) {
-        run->yardsticks[y] =
-            (struct timing){.run = run, .work = works[y], .bytes = (double)run->ceiling_bytes};
+        run->yardsticks[y] = (struct timing){.run = run,
+                                             .work = works[y],
+                                             .bytes = (double)run->ceiling_bytes,
+                                             .once = y == YARDSTICK_NOTHING};
         if (has_yardstick(run, (enum yardstick)y))
             GPURUN_TRY(timing_prepare(&run->yardsticks[y]));
     }

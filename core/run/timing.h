@@ -17,7 +17,7 @@ struct timing {
     timing_step *work, *restore; /* restore may be NULL */
     void *user;
     double bytes; /* what the work touches: less than twice the L2 may still lie there */
-    bool once;    /* a second run without `restore` between would be other work */
+    bool once;    /* one run a reading: a second without `restore` between would be other work */
 
     bool is_held; /* launch gaps are hidden */
     struct device_graph *graph;
