@@ -10,7 +10,8 @@
  * every out and inout tensor; reals by their bits. For the caller to free. */
 json_t *answer_hashes(const struct run *run);
 
-/* Keeps the answer of `c` that is now in the host tensors, or notes that it differs from the one kept. */
+/* Keeps the answer of `c` that is now in the host tensors, or notes that it differs from the one kept, where setup
+ * has not said that it may. */
 void answer_keep(const struct run *run, struct run_case *c);
 
 #endif

@@ -34,6 +34,14 @@ expect_of cpu 'r["environment"]["cpu_affinity"][0].isdigit() and "cpu_governor" 
 expect_of copy 'r["versus"]["cpu"]["threads"] == r["environment"]["threads"] and "threads" not in r["versus"]["peer"]'
 expect_of copy 'all(k in r["time_ms"] for k in ("p5", "q1", "q3", "p95", "sd", "mad", "outliers"))'
 
+begin "an answer that is as right in other bits"
+run "$FAKE" --json mirror.ini -s device=cpu -s misbehave=waver -s 'input=constant value=0' -s repeat=2 -s warmup=0
+expect_exit 0
+expect_of cpu 'r["answer_repeats"] is True and "answer-varies" not in r["flags"]'
+run "$FAKE" --json mirror.ini -s device=cpu -s misbehave=waver -s 'input=constant value=0' -s repeat=1 -s warmup=0
+expect_exit 0
+expect_of cpu 'r["answer_repeats"] is False and "answer-varies" in r["flags"]'
+
 begin "the processors that it may use"
 run taskset -c 0 "$FAKE" --json mirror.ini
 expect_of cpu 'r["environment"]["cpu_affinity"] == "0" and r["environment"]["threads"] == 1'
@@ -144,4 +152,4 @@ GPURUN_FAKE_NVML=mute run "$FAKE" --json mirror.ini
 expect_exit 0
 expect_of copy 'r["device_state"] == {"throttle": []}'
 
-finish 70
+finish 74

@@ -25,7 +25,7 @@ extern "C" {
 
 /* Same major and a minor not above the core's is accepted. Tables only ever grow at their ends: the
  * minor says by how much, the *_size fields let either side step over what it does not know. */
-enum { GPURUN_ABI_MAJOR = 1, GPURUN_ABI_MINOR = 2 };
+enum { GPURUN_ABI_MAJOR = 1, GPURUN_ABI_MINOR = 3 };
 
 /* Every byte of an `out` tensor before a proved run. What is no part of an answer still holds it when verify
  * is called, or was written to. */
