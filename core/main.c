@@ -44,7 +44,8 @@ static const char help[] =
     "  gpurun report FILE...     the tables again, from files of records\n"
     "  gpurun compare OLD NEW    what became faster or slower between two files of records\n"
     "  gpurun tune FILE...       try the tunable options; the best settings as a job file\n"
-    "  gpurun selftest           spoil right answers; every verifier must refuse them\n"
+    "  gpurun selftest           read known times; spoil right answers: verifiers must refuse "
+    "them\n"
     "\n"
     "  -s KEY=VALUE      override a key in every job\n"
     "  --only GLOB       only jobs whose full name, file:section, matches\n"
@@ -243,10 +244,23 @@ static int do_devices(void)
     return EXIT_PASSED;
 }
 
+/* The instrument itself: clocks and comparisons. */
+static int test_measuring(void)
+{
+    json_t *result = ask_result("measure", "selftest"), *line;
+    const bool passed = json_is_true(json_object_get(result, "passed"));
+    size_t i;
+
+    json_array_foreach(json_object_get(result, "lines"), i, line) printf(
+        "%s: %s\n", json_string_value(json_object_get(result, "by")), json_string_value(line));
+    json_decref(result);
+    return passed ? EXIT_PASSED : EXIT_FAILED;
+}
+
 static int do_selftest(void)
 {
     char **names = registry_names();
-    int code = EXIT_PASSED;
+    int code = test_measuring();
 
     for (size_t i = 0; names[i] != NULL; i++) {
         json_t *result = ask_result("selftest", names[i]);

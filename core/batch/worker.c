@@ -7,6 +7,7 @@
 #include "run/record.h"
 #include "run/runner.h"
 #include "run/selftest.h"
+#include "run/selftest_measure.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -185,6 +186,8 @@ static void obey(struct server *s, const json_t *command)
         selftest(s, plugin, end);
     else if (strcmp(what, "probe") == 0)
         probe(command, end);
+    else if (strcmp(what, "measure") == 0)
+        json_object_set_new(end, "result", selftest_measure());
     else
         json_object_set_new(end, "result", describe_devices());
     say(s, end);

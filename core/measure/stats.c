@@ -55,6 +55,29 @@ static size_t confidence_rank(size_t n)
     return r;
 }
 
+double *stats_sorted(const double *values, size_t count)
+{
+    double *sorted = allocate(count, sizeof *sorted);
+
+    memcpy(sorted, values, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_doubles);
+    return sorted;
+}
+
+/* Median of the distances from `centre`; the values are lost. */
+static double median_distance(double *values, size_t n, double centre)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = fabs(values[i] - centre);
+    qsort(values, n, sizeof *values, compare_doubles);
+    return quantile(values, n, 0.5);
+}
+
+double stats_half_width(const struct stats *s)
+{
+    return fmax(s->high - s->median, s->median - s->low);
+}
+
 struct stats stats_of(const double *values, size_t count)
 {
     struct stats s = {.n = count};
@@ -63,22 +86,23 @@ struct stats stats_of(const double *values, size_t count)
 
     if (count == 0)
         return s;
-    sorted = allocate(count, sizeof *sorted);
-    memcpy(sorted, values, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_doubles);
+    sorted = stats_sorted(values, count);
     for (size_t i = 0; i < count; i++)
         s.mean += sorted[i] / (double)count;
     for (size_t i = 0; i < count; i++)
         squares += (sorted[i] - s.mean) * (sorted[i] - s.mean);
     s.sd = count > 1 ? sqrt(squares / (double)(count - 1)) : 0;
     s.min = sorted[0];
+    s.p5 = quantile(sorted, count, 0.05);
     s.q1 = quantile(sorted, count, 0.25);
     s.median = quantile(sorted, count, 0.5);
     s.q3 = quantile(sorted, count, 0.75);
+    s.p95 = quantile(sorted, count, 0.95);
     s.max = sorted[count - 1];
     rank = confidence_rank(count);
     s.low = rank ? sorted[rank - 1] : s.min;
     s.high = rank ? sorted[count - rank] : s.max;
+    s.mad = median_distance(sorted, count, s.median);
     free(sorted);
     return s;
 }

@@ -19,9 +19,9 @@ struct core_options {
     const char *variant; /* auto, all or a list */
     int64_t seed;
     int64_t offset;                     /* elements */
-    int64_t repeat;                     /* rounds */
-    int64_t warmup;                     /* runs */
-    double min_time, max_time, timeout; /* seconds */
+    int64_t repeat;                     /* rounds, or GPURUN_AUTO: until the median is known well */
+    int64_t warmup;                     /* runs, or GPURUN_AUTO: until times are steady */
+    double min_time, max_time, timeout; /* seconds; min_time may be auto */
     int64_t retries;                    /* of a case that crashed, hung or failed to run */
     int64_t verify;                     /* VERIFY_... below */
     int64_t cpu;                        /* 0 or 1 */
@@ -29,14 +29,18 @@ struct core_options {
     const char *baseline;               /* as written; see job_baseline_path */
     const char *show;
     int64_t picture_limit; /* bytes */
+    int64_t cache, launch; /* CACHE_..., LAUNCH_... below */
+    int64_t samples;       /* 0 or 1: raw samples go into the record */
 };
 
+enum { CACHE_HOT, CACHE_COLD };
+enum { LAUNCH_STREAM, LAUNCH_GRAPH };
 enum { VERIFY_AUTO, VERIFY_FULL, VERIFY_CERTIFY, VERIFY_OFF };
 
 extern const struct option_table core_options_table;
 
-/* By enum gpurun_memory; ends with NULL. */
-extern const char *const memory_names[];
+/* By enum gpurun_memory, by CACHE_... and by LAUNCH_...; end with NULL. */
+extern const char *const memory_names[], *const cache_names[], *const launch_names[];
 
 /* `input.NAME = text` or `output.NAME = text`; tensor NULL: the first of its role. */
 struct binding {

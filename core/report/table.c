@@ -307,6 +307,48 @@ static void format_element(const json_t *value, char *text, size_t size)
         snprintf(text, size, "%s", json_string_value(value));
 }
 
+/* How the device was read: the first row that says so stands for all, but for notes of their own. */
+static void print_reading(const json_t *rows)
+{
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(rows, i, row)
+    {
+        char empty[CELL];
+
+        if (!json_is_object(json_object_get(row, "empty_ms")))
+            continue;
+        format_number(number_at(row, "empty_ms", "median") * 1e3, empty, sizeof empty);
+        printf("\n  read      %s cache, launch %s; %lld rounds (%s); an empty reading is %s us\n",
+               json_text_at(row, "cache"), json_text_at(row, "launch"),
+               (long long)json_integer_value(json_object_get(row, "rounds")),
+               json_text_at(row, "stop"), empty);
+        return;
+    }
+}
+
+/* Doubts about a row: its flags, and why it was not read as the job says. */
+static void print_doubts(const json_t *rows)
+{
+    size_t i, k;
+    json_t *row, *flag;
+
+    json_array_foreach(rows, i, row)
+    {
+        if (json_array_size(json_object_get(row, "flags")) > 0) {
+            printf("  %s: flags:", json_text_at(row, "variant"));
+            json_array_foreach(json_object_get(row, "flags"), k, flag)
+                printf("%s %s", k ? "," : "", json_string_value(flag));
+            printf("\n");
+        }
+        if (json_text_at(row, "launch_note")[0] != '\0')
+            printf("  %s: %s\n", json_text_at(row, "variant"), json_text_at(row, "launch_note"));
+        if (json_text_at(row, "path")[0] != '\0')
+            printf("  %s: by %s\n", json_text_at(row, "variant"), json_text_at(row, "path"));
+    }
+}
+
 static void print_reasons(const json_t *rows)
 {
     size_t i, k;
@@ -425,6 +467,8 @@ void table_print(const char *job, const json_t *heading, const json_t *ended)
         json_array_foreach(rows, i, row) if (t->rows < 70) add_row(t, row, unit);
         print_table(t);
     }
+    print_reading(rows);
+    print_doubts(rows);
     print_reasons(rows);
     print_shown(rows);
     printf("\n");

@@ -9,6 +9,10 @@
 #include <stdbool.h>
 
 struct device;
+struct device_graph;
+
+/* Enqueues work on the device's stream. */
+typedef enum gpurun_status device_work(void *user);
 
 struct device_info {
     char name[256];
@@ -52,9 +56,26 @@ struct device_api {
 
     /* Waits for the stream. A failed kernel shows here at the latest. */
     enum gpurun_status (*sync)(struct device *d, struct why *why);
-    /* Events around what is enqueued between the two; timer_stop waits and gives milliseconds. */
-    enum gpurun_status (*timer_start)(struct device *d, struct why *why);
-    enum gpurun_status (*timer_stop)(struct device *d, double *ms, struct why *why);
+    /* Events around what is enqueued between the two; timer_stop waits and gives milliseconds. With `hold`
+     * the device waits before the first event until timer_stop has enqueued the second, so that the host
+     * is ahead of it and no gap between launches is in the reading; for a quarter of a second at the most:
+     * then *ran_out says so. Each timer_start has its timer_stop, also after a failure between them. */
+    enum gpurun_status (*timer_start)(struct device *d, bool hold, struct why *why);
+    enum gpurun_status (*timer_stop)(struct device *d, double *ms, bool *ran_out, struct why *why);
+    /* Whether the device can be held: not where each launch waits for the one before it to end. */
+    bool (*can_hold)(struct device *d, struct why *why);
+
+    /* What `work` enqueues, `repeats` times over, as one graph, which has been run once; `user` is kept as
+     * long as the graph. GPURUN_UNSUPPORTED with the reason where that cannot be; the stream is then as
+     * before. graph_free takes NULL. */
+    enum gpurun_status (*graph_make)(struct device *d, device_work *work, void *user, int repeats,
+                                     struct device_graph **out, struct why *why);
+    enum gpurun_status (*graph_launch)(struct device *d, struct device_graph *graph,
+                                       struct why *why);
+    void (*graph_free)(struct device_graph *graph);
+
+    /* Enqueues a kernel that only waits, by the device's own clock. */
+    enum gpurun_status (*spin)(struct device *d, double seconds, struct why *why);
 };
 
 extern const struct device_api device_api;

@@ -6,11 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double HOLD_LIMIT_S = 0.25, PROBE_LIMIT_S = 0.02;
+
+/* Mapped host memory that a hold kernel looks at. */
+struct gate {
+    unsigned let_go, ran_out;
+};
+
 struct device {
     int index;
     cudaStream_t stream;
     cudaEvent_t start, stop;
     unsigned *sink; /* see device_launch_read */
+    struct gate *gate, *gate_dev;
+    unsigned turn; /* of the last hold */
+    bool can_hold;
+};
+
+struct device_graph {
+    cudaGraphExec_t exec;
 };
 
 static enum gpurun_status check(cudaError_t error, const char *what, struct why *why)
@@ -32,8 +46,8 @@ static int count(struct why *why)
     int devices = 0;
     cudaError_t error;
 
-    /* Every kernel is on the device before the first timed launch. */
-    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    /* Every kernel is on the device before the first timed launch, unless the user wants it otherwise. */
+    setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     error = cudaGetDeviceCount(&devices);
     if (error == cudaErrorInsufficientDriver)
         why_fail(why, GPURUN_UNSUPPORTED, "no NVIDIA driver, or one older than CUDA %d.%d",
@@ -77,8 +91,162 @@ static void close_device(struct device *d)
     if (d->stream != NULL)
         cudaStreamDestroy(d->stream);
     cudaFree(d->sink);
+    cudaFreeHost(d->gate);
     free(d);
 }
+
+/* --- timing --- */
+
+static enum gpurun_status hold(struct device *d, double limit_s, struct why *why)
+{
+    d->turn++;
+    TRY(device_launch_hold(&d->gate_dev->let_go, d->turn, (unsigned long long)(limit_s * 1e9),
+                           &d->gate_dev->ran_out, d->stream));
+    return GPURUN_OK;
+}
+
+static void let_go(struct device *d)
+{
+    __atomic_store_n(&d->gate->let_go, d->turn, __ATOMIC_RELEASE);
+}
+
+/* Of the last hold, once its kernel has ended. */
+static bool has_run_out(const struct device *d)
+{
+    return d->turn != 0 && __atomic_load_n(&d->gate->ran_out, __ATOMIC_ACQUIRE) == d->turn;
+}
+
+/* A debugger, a sanitizer or CUDA_LAUNCH_BLOCKING make each launch wait for the one before: every hold would
+ * then end by its limit. */
+static enum gpurun_status probe_hold(struct device *d, struct why *why)
+{
+    /* More than once: a busy host may have been kept from letting go. */
+    for (int i = 0; i < 3 && !d->can_hold; i++) {
+        GPURUN_TRY(hold(d, PROBE_LIMIT_S, why));
+        TRY(device_launch_spin(0, d->stream));
+        let_go(d);
+        TRY(cudaStreamSynchronize(d->stream));
+        d->can_hold = !has_run_out(d);
+    }
+    return GPURUN_OK;
+}
+
+static bool can_hold(struct device *d, struct why *why)
+{
+    if (!d->can_hold)
+        why_fail(why, GPURUN_UNSUPPORTED,
+                 "each launch waits for the one before it to end (CUDA_LAUNCH_BLOCKING, a debugger "
+                 "or a sanitizer)");
+    return d->can_hold;
+}
+
+static enum gpurun_status timer_start(struct device *d, bool is_held, struct why *why)
+{
+    d->turn += !is_held; /* of an earlier hold nothing is asked any more */
+    if (is_held)
+        GPURUN_TRY(hold(d, HOLD_LIMIT_S, why));
+    TRY(cudaEventRecord(d->start, d->stream));
+    return GPURUN_OK;
+}
+
+static enum gpurun_status timer_stop(struct device *d, double *ms, bool *ran_out, struct why *why)
+{
+    const cudaError_t error = cudaEventRecord(d->stop, d->stream);
+    float elapsed = 0;
+
+    let_go(d);
+    TRY(error);
+    TRY(cudaEventSynchronize(d->stop));
+    TRY(cudaEventElapsedTime(&elapsed, d->start, d->stop));
+    *ms = elapsed;
+    *ran_out = has_run_out(d);
+    return GPURUN_OK;
+}
+
+static enum gpurun_status spin(struct device *d, double seconds, struct why *why)
+{
+    TRY(device_launch_spin((unsigned long long)(seconds * 1e9), d->stream));
+    return GPURUN_OK;
+}
+
+/* --- graphs --- */
+
+/* What cannot be in a graph is no fault of the device. */
+static enum gpurun_status cannot(cudaError_t error, const char *what, struct why *why)
+{
+    cudaGetLastError();
+    return why_fail(why, GPURUN_UNSUPPORTED, "%s: %s (%s)", what, cudaGetErrorString(error),
+                    cudaGetErrorName(error));
+}
+
+static enum gpurun_status record_work(struct device *d, device_work *work, void *user, int repeats,
+                                      cudaGraph_t *graph, struct why *why)
+{
+    enum gpurun_status status = GPURUN_OK;
+    cudaError_t error = cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal);
+
+    if (error != cudaSuccess)
+        return cannot(error, "cudaStreamBeginCapture", why);
+    for (int i = 0; i < repeats && status == GPURUN_OK; i++)
+        status = work(user);
+    error = cudaStreamEndCapture(d->stream, graph);
+    if (status != GPURUN_OK) {
+        cudaGetLastError();
+        return GPURUN_UNSUPPORTED;
+    }
+    return error == cudaSuccess ? GPURUN_OK : cannot(error, "cudaStreamEndCapture", why);
+}
+
+static void graph_free(struct device_graph *graph)
+{
+    if (graph == NULL)
+        return;
+    if (graph->exec != NULL)
+        cudaGraphExecDestroy(graph->exec);
+    free(graph);
+}
+
+static enum gpurun_status graph_launch(struct device *d, struct device_graph *graph,
+                                       struct why *why)
+{
+    TRY(cudaGraphLaunch(graph->exec, d->stream));
+    return GPURUN_OK;
+}
+
+static enum gpurun_status start_graph(struct device *d, cudaGraph_t recorded,
+                                      struct device_graph *graph, struct why *why)
+{
+    cudaError_t error = cudaGraphInstantiateWithFlags(&graph->exec, recorded, 0);
+
+    if (error != cudaSuccess)
+        return cannot(error, "cudaGraphInstantiate", why);
+    error = cudaGraphLaunch(graph->exec, d->stream);
+    if (error != cudaSuccess)
+        return cannot(error, "cudaGraphLaunch", why);
+    TRY(cudaStreamSynchronize(d->stream));
+    return GPURUN_OK;
+}
+
+static enum gpurun_status graph_make(struct device *d, device_work *work, void *user, int repeats,
+                                     struct device_graph **out, struct why *why)
+{
+    struct device_graph *graph = allocate(1, sizeof *graph);
+    cudaGraph_t recorded = NULL;
+    enum gpurun_status status = record_work(d, work, user, repeats, &recorded, why);
+
+    if (status == GPURUN_OK)
+        status = start_graph(d, recorded, graph, why);
+    if (recorded != NULL)
+        cudaGraphDestroy(recorded);
+    if (status != GPURUN_OK) {
+        graph_free(graph);
+        graph = NULL;
+    }
+    *out = graph;
+    return status;
+}
+
+/* --- opening --- */
 
 static enum gpurun_status open_parts(struct device *d, struct why *why)
 {
@@ -87,7 +255,10 @@ static enum gpurun_status open_parts(struct device *d, struct why *why)
     TRY(cudaEventCreate(&d->start));
     TRY(cudaEventCreate(&d->stop));
     TRY(cudaMalloc((void **)&d->sink, sizeof *d->sink));
-    return GPURUN_OK;
+    TRY(cudaHostAlloc((void **)&d->gate, sizeof *d->gate, cudaHostAllocMapped));
+    *d->gate = (struct gate){0};
+    TRY(cudaHostGetDevicePointer((void **)&d->gate_dev, d->gate, 0));
+    return probe_hold(d, why);
 }
 
 static enum gpurun_status open_device(int index, struct device **out, struct why *why)
@@ -215,23 +386,6 @@ static enum gpurun_status sync_stream(struct device *d, struct why *why)
     return GPURUN_OK;
 }
 
-static enum gpurun_status timer_start(struct device *d, struct why *why)
-{
-    TRY(cudaEventRecord(d->start, d->stream));
-    return GPURUN_OK;
-}
-
-static enum gpurun_status timer_stop(struct device *d, double *ms, struct why *why)
-{
-    float elapsed = 0;
-
-    TRY(cudaEventRecord(d->stop, d->stream));
-    TRY(cudaEventSynchronize(d->stop));
-    TRY(cudaEventElapsedTime(&elapsed, d->start, d->stop));
-    *ms = elapsed;
-    return GPURUN_OK;
-}
-
 const struct device_api device_api = {
     .count = count,
     .info = info,
@@ -252,4 +406,9 @@ const struct device_api device_api = {
     .sync = sync_stream,
     .timer_start = timer_start,
     .timer_stop = timer_stop,
+    .can_hold = can_hold,
+    .graph_make = graph_make,
+    .graph_launch = graph_launch,
+    .graph_free = graph_free,
+    .spin = spin,
 };

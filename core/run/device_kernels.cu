@@ -1,5 +1,6 @@
 /*
- * The read ceiling: how fast this device can read so many bytes and do nothing with them.
+ * The core's own kernels: one that holds the stream, one that spins, and the read ceiling: how fast this
+ * device can read so many bytes and do nothing with them. Of that last one:
  *
  * Mapping  one block of 512 threads per 64 KB, not persistent; 8 loads of 16 bytes per thread.
  * Memory   every byte once, past the L1; a warp reads 512 consecutive bytes per load.
@@ -61,5 +62,51 @@ extern "C" cudaError_t device_launch_read(const void *from, size_t bytes, unsign
         return cudaSuccess;
     device_read_kernel<<<(unsigned)blocks, READ_BLOCK, 0, stream>>>(
         static_cast<const uint4 *>(from), vectors, 0, sink);
+    return cudaGetLastError();
+}
+
+/* --- clocks ------------------------------------------------------------------------------------ */
+
+/* Nanoseconds of the whole device; it moves in steps of up to a microsecond. */
+static __device__ unsigned long long device_now_ns()
+{
+    unsigned long long ns;
+
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+static __global__ void device_hold_kernel(const volatile unsigned *let_go, unsigned turn,
+                                          unsigned long long limit_ns, volatile unsigned *ran_out)
+{
+    const unsigned long long start = device_now_ns();
+
+    while (static_cast<int>(*let_go - turn) < 0)
+        if (device_now_ns() - start > limit_ns) {
+            *ran_out = turn;
+            __threadfence_system();
+            return;
+        }
+}
+
+static __global__ void device_spin_kernel(unsigned long long ns)
+{
+    const unsigned long long start = device_now_ns();
+
+    while (device_now_ns() - start < ns)
+        continue;
+}
+
+extern "C" cudaError_t device_launch_hold(const unsigned *let_go, unsigned turn,
+                                          unsigned long long limit_ns, unsigned *ran_out,
+                                          cudaStream_t stream)
+{
+    device_hold_kernel<<<1, 1, 0, stream>>>(let_go, turn, limit_ns, ran_out);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t device_launch_spin(unsigned long long ns, cudaStream_t stream)
+{
+    device_spin_kernel<<<1, 1, 0, stream>>>(ns);
     return cudaGetLastError();
 }

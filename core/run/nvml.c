@@ -16,6 +16,12 @@ static const struct {
     {offsetof(struct nvml, device_by_uuid), {"nvmlDeviceGetHandleByUUID"}},
     {offsetof(struct nvml, processes),
      {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"}},
+    {offsetof(struct nvml, clock), {"nvmlDeviceGetClockInfo"}},
+    {offsetof(struct nvml, temperature), {"nvmlDeviceGetTemperature"}},
+    {offsetof(struct nvml, power), {"nvmlDeviceGetPowerUsage"}},
+    {offsetof(struct nvml, energy), {"nvmlDeviceGetTotalEnergyConsumption"}},
+    {offsetof(struct nvml, reasons),
+     {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}},
 };
 
 static void find_symbols(void *library)

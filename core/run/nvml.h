@@ -12,12 +12,19 @@ struct nvml_process {
     unsigned gpu_instance, compute_instance;
 };
 
+enum nvml_clock { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
+
 /* NVML's functions, by its own conventions: 0 is success. One that this driver has not is NULL, but for
  * the first two. */
 struct nvml {
     int (*init)(void);
     int (*device_by_uuid)(const char *uuid, void **device);
     int (*processes)(void *device, unsigned *count, struct nvml_process *list);
+    int (*clock)(void *device, enum nvml_clock which, unsigned *mhz);
+    int (*temperature)(void *device, int sensor, unsigned *celsius); /* sensor 0: the chip */
+    int (*power)(void *device, unsigned *milliwatts);
+    int (*energy)(void *device, unsigned long long *millijoules); /* since the driver was loaded */
+    int (*reasons)(void *device, unsigned long long *bits); /* what holds the clock back now */
 };
 
 enum { NVML_SUCCESS = 0, NVML_INSUFFICIENT_SIZE = 7 };

@@ -3,6 +3,8 @@
 #include "gpurun/version.h"
 #include "job/memory.h"
 #include "run/identity.h"
+#include "run/machine.h"
+#include "run/record_times.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,27 +76,6 @@ static json_t *hash_text(uint64_t hash)
     return json_string(text);
 }
 
-static json_t *stats_json(const struct samples *s)
-{
-    const struct stats t = stats_of(s->values, s->count);
-
-    if (t.n == 0)
-        return json_null();
-    return json_pack("{sIsfsfsfsfsfsfsfs[ff]}", "n", (json_int_t)t.n, "min", t.min, "q1", t.q1,
-                     "median", t.median, "q3", t.q3, "max", t.max, "mean", t.mean, "sd", t.sd,
-                     "median_ci95", t.low, t.high);
-}
-
-static json_t *ratio_json(const struct samples *numerator, const struct samples *denominator)
-{
-    const struct stats t = stats_of_ratio(numerator, denominator);
-
-    if (t.n == 0)
-        return json_null();
-    return json_pack("{sIsfs[ff]}", "rounds", (json_int_t)t.n, "median", t.median, "median_ci95",
-                     t.low, t.high);
-}
-
 /* --- the job's part --- */
 
 static void add_options(json_t *into, const struct option_table *table, const void *options)
@@ -135,7 +116,7 @@ static json_t *inputs_json(const struct run *run)
 static json_t *environment_json(const struct run *run)
 {
     const struct device_info *d = &run->device_info;
-    char host[256] = "", cpu[256];
+    char host[256] = "", cpu[256], affinity[256], governor[64];
     json_t *e = json_object();
 
     gethostname(host, sizeof host - 1);
@@ -144,6 +125,10 @@ static json_t *environment_json(const struct run *run)
     json_object_set_new(e, "cpu", json_text(cpu));
     json_object_set_new(e, "cpus", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
     json_object_set_new(e, "threads", json_integer(run->core.threads));
+    machine_affinity(affinity, sizeof affinity);
+    machine_governor(governor, sizeof governor);
+    json_object_set_new(e, "cpu_affinity", json_string(affinity));
+    json_object_set_new(e, "cpu_governor", governor[0] ? json_text(governor) : json_null());
     json_object_set_new(e, "build", json_string(GPURUN_VERSION));
     json_object_set_new(e, "program_build", json_string(identity_build()));
     json_object_set_new(e, "plugin_build", json_string(run->plugin->build));
@@ -228,66 +213,6 @@ static json_t *proof_json(const struct run *run, const struct run_case *c)
     return proof;
 }
 
-static json_t *throughput_json(const struct run *run, double median_ms)
-{
-    const struct gpurun_work *w = &run->ctx.work;
-    const double seconds = median_ms * 1e-3;
-
-    return json_pack("{sososo}", "bytes_per_s",
-                     json_number((w->bytes_read + w->bytes_written) / seconds), "operations_per_s",
-                     json_number(w->operations / seconds), "elements_per_s",
-                     json_number(w->elements / seconds));
-}
-
-/* The ceiling that fits what the job moves: a copy where it writes about as much as it reads. */
-static json_t *limit_json(const struct run *run, const struct run_case *c)
-{
-    const struct gpurun_work *w = &run->ctx.work;
-    const bool copies = w->bytes_written > w->bytes_read / 2;
-    const double scale = (w->bytes_read + w->bytes_written) / (double)run->ceiling_bytes;
-    const struct stats ratio = stats_of_ratio(copies ? &run->copy_ms : &run->read_ms, &c->time_ms);
-
-    if (run->ceiling_bytes == 0 || ratio.n == 0)
-        return json_null();
-    return json_pack("{sssIsososososo}", "kind", copies ? "copy" : "read", "bytes",
-                     (json_int_t)run->ceiling_bytes, "percent",
-                     json_number(100 * scale * ratio.median), "percent_low",
-                     json_number(100 * scale * ratio.low), "percent_high",
-                     json_number(100 * scale * ratio.high), "read_ms", stats_json(&run->read_ms),
-                     "copy_ms", stats_json(&run->copy_ms));
-}
-
-static json_t *versus_json(const struct run *run, const struct run_case *c)
-{
-    json_t *versus = json_object();
-
-    for (int i = 0; i < run->case_count; i++) {
-        const struct run_case *other = &run->cases[i];
-        const bool is_yardstick =
-            other->variant == NULL || (other->variant->capabilities & GPURUN_PEER);
-
-        if (other != c && is_yardstick && other->status == CASE_PASSED && other->time_ms.count > 0)
-            json_object_set_new(versus, other->name, ratio_json(&other->time_ms, &c->time_ms));
-    }
-    return versus;
-}
-
-static void add_times(json_t *record, const struct run *run, const struct run_case *c)
-{
-    const struct stats t = stats_of(c->time_ms.values, c->time_ms.count);
-
-    json_object_set_new(record, "time_ms", stats_json(&c->time_ms));
-    json_object_set_new(record, "phases_ms",
-                        json_pack("{sososo}", "upload", stats_json(&c->upload_ms), "run",
-                                  stats_json(&c->time_ms), "download",
-                                  stats_json(&c->download_ms)));
-    json_object_set_new(record, "end_to_end_ms",
-                        stats_json(c->variant ? &c->end_to_end_ms : &c->time_ms));
-    json_object_set_new(record, "throughput", throughput_json(run, t.median));
-    json_object_set_new(record, "limit", c->variant ? limit_json(run, c) : json_null());
-    json_object_set_new(record, "versus", versus_json(run, c));
-}
-
 /* On a case of the device: who else computed there. */
 static void add_sharing(json_t *record, const struct sharing *s)
 {
@@ -318,13 +243,17 @@ json_t *record_case(const struct run *run, const struct run_case *c, const json_
         add_sharing(record, &run->sharing);
     json_object_set_new(record, "proof", proof_json(run, c));
     if (c->status == CASE_PASSED && c->time_ms.count > 0)
-        add_times(record, run, c);
+        record_times(record, run, c);
     if (c->shown != NULL)
         json_object_set(record, "shown", c->shown);
+    if (c->answer != NULL)
+        json_object_set(record, "answer", c->answer);
+    if (c->answer != NULL && c->time_ms.count > 0)
+        json_object_set_new(record, "answer_repeats", json_boolean(!c->answer_varies));
+    if (c->path[0] != '\0')
+        json_object_set_new(record, "path", json_text(c->path));
     json_object_set_new(record, "rounds", json_integer(run->rounds));
     json_object_set_new(record, "round_id", hash_text((uint64_t)run->core.seed));
-    json_object_set_new(record, "cache", json_string("hot"));
-    json_object_set_new(record, "launch", json_string("stream"));
     json_object_set_new(record, "case_id", json_string(c->case_id));
     json_object_set_new(record, "key", json_string(c->key));
     return record;

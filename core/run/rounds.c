@@ -1,227 +1,22 @@
 #include "run/rounds.h"
 
-#include "run/tensors.h"
-#include <stdio.h>
+#include "run/case.h"
+#include "run/sample.h"
+#include <math.h>
 #include <string.h>
 
 enum {
     END_TO_END_ROUNDS = 5,
-    COPY_ROUNDS = 5, /* rounds in which upload and download are timed apart */
-    ENOUGH = 3,      /* samples that a case has before it may sit out to save time */
+    ENOUGH = 3,          /* samples that a case has before it may sit out to save time */
+    ROUNDS_LEAST = 10,   /* of repeat = auto */
+    ROUNDS_MOST = 10000, /* of repeat = auto */
+    WARM_RUNS = 3,       /* of warmup = auto */
+    WARM_PASSES = 4,     /* whose times must agree; as many before them */
 };
 
-bool case_is_live(const struct run_case *c)
-{
-    return !c->skipped && c->status == CASE_PASSED;
-}
-
-void case_end(struct run *run, struct run_case *c, enum gpurun_status status)
-{
-    static const enum case_status ends[] = {
-        [GPURUN_INVALID] = CASE_ERROR,
-        [GPURUN_ERROR] = CASE_ERROR,
-        [GPURUN_UNSUPPORTED] = CASE_UNSUPPORTED,
-        [GPURUN_NO_MEMORY] = CASE_NO_MEMORY,
-        [GPURUN_DEVICE] = CASE_ERROR,
-    };
-
-    c->status = ends[status];
-    snprintf(c->reason, sizeof c->reason, "%s", run->why.text);
-}
-
-enum gpurun_status case_check_variant(struct run *run, const struct gpurun_variant *v)
-{
-    if (v->min_compute > run->ctx.device.compute)
-        return run_fail(run, GPURUN_UNSUPPORTED,
-                        "needs compute capability %d.%d, this device has %d.%d",
-                        v->min_compute / 10, v->min_compute % 10, run->ctx.device.compute / 10,
-                        run->ctx.device.compute % 10);
-    return v->supported ? v->supported(&run->ctx) : GPURUN_OK;
-}
-
-/* One scratch for all variants, grown as they come; private state zeroed once. */
-static enum gpurun_status give_memory(struct run *run, struct run_case *c)
-{
-    const size_t scratch = c->variant->scratch_bytes ? c->variant->scratch_bytes(&run->ctx) : 0;
-    const size_t state = c->variant->state_bytes ? c->variant->state_bytes(&run->ctx) : 0;
-
-    if (scratch > run->scratch_bytes) {
-        device_api.release(run->device, run->scratch);
-        run->ctx.scratch = run->scratch = NULL;
-        run->scratch_bytes = 0;
-        GPURUN_TRY(device_api.alloc(run->device, scratch, &run->scratch, &run->why));
-        run->ctx.scratch = run->scratch;
-        run->scratch_bytes = scratch;
-    }
-    if (state == 0)
-        return GPURUN_OK;
-    GPURUN_TRY(device_api.alloc(run->device, state, &c->state, &run->why));
-    return device_api.fill(run->device, c->state, 0, state, &run->why);
-}
-
-enum gpurun_status case_prepare(struct run *run, struct run_case *c)
-{
-    if (c->variant == NULL)
-        return GPURUN_OK;
-    GPURUN_TRY(case_check_variant(run, c->variant));
-    return give_memory(run, c);
-}
-
-enum gpurun_status case_run(struct run *run, struct run_case *c)
-{
-    GPURUN_TRY(tensors_restore(run, c->variant != NULL));
-    if (c->variant == NULL)
-        return run->plugin->table->run_cpu(&run->ctx);
-    run->ctx.variant_state = c->state;
-    return run->plugin->table->run_gpu(&run->ctx, c->variant);
-}
-
-enum gpurun_status case_judge(struct run *run, struct run_case *c)
-{
-    enum gpurun_status status = GPURUN_OK;
-
-    if (run->core.verify == VERIFY_OFF)
-        return GPURUN_OK;
-    c->proof = (struct gpurun_proof){
-        .mode = (enum gpurun_verify)run->core.verify,
-        .relaxed = c->variant ? c->variant->capabilities &
-                                    (GPURUN_UNSORTED | GPURUN_TIES_ANY | GPURUN_FLOAT_BY_BITS)
-                              : 0};
-    run->judged = c;
-    status = run->plugin->table->verify(&run->ctx, &c->proof);
-    run->judged = NULL;
-    if (status == GPURUN_OK && c->proof.wrong > 0) {
-        char first[sizeof c->wrong[0]];
-
-        memcpy(first, c->wrong[0], sizeof first);
-        c->status = CASE_FAILED;
-        snprintf(c->reason, sizeof c->reason, "%lld of %lld wrong; first: %s",
-                 (long long)c->proof.wrong, (long long)c->proof.checked, first);
-    }
-    return status;
-}
-
-enum gpurun_status case_prove(struct run *run, struct run_case *c)
-{
-    const bool on_device = c->variant != NULL;
-
-    tensors_reset_shapes(run);
-    GPURUN_TRY(tensors_poison(run, on_device));
-    GPURUN_TRY(case_run(run, c));
-    if (on_device)
-        GPURUN_TRY(tensors_download(run));
-    GPURUN_TRY(case_judge(run, c));
-    return tensors_check_inputs(run, on_device);
-}
-
-/* --- samples --- */
-
-static enum gpurun_status sample_kernel(struct run *run, struct run_case *c, double *ms)
-{
-    GPURUN_TRY(tensors_restore(run, true));
-    run->ctx.variant_state = c->state;
-    GPURUN_TRY(device_api.timer_start(run->device, &run->why));
-    GPURUN_TRY(run->plugin->table->run_gpu(&run->ctx, c->variant));
-    return device_api.timer_stop(run->device, ms, &run->why);
-}
-
-static enum gpurun_status sample_cpu(struct run *run, double *ms)
-{
-    double start;
-
-    GPURUN_TRY(tensors_restore(run, false));
-    start = now_s();
-    GPURUN_TRY(run->plugin->table->run_cpu(&run->ctx));
-    *ms = (now_s() - start) * 1e3;
-    return GPURUN_OK;
-}
-
-/* Upload before and download after, timed on the host's clock: pageable copies block there. */
-static enum gpurun_status sample_copies(struct run *run, struct run_case *c, int round)
-{
-    double start = now_s();
-
-    GPURUN_TRY(tensors_upload(run));
-    samples_add(&c->upload_ms, round, (now_s() - start) * 1e3);
-    start = now_s();
-    GPURUN_TRY(tensors_download(run));
-    samples_add(&c->download_ms, round, (now_s() - start) * 1e3);
-    return GPURUN_OK;
-}
-
-static enum gpurun_status sample_case(struct run *run, struct run_case *c, int round, bool prove)
-{
-    const bool on_device = c->variant != NULL;
-    double ms = 0;
-
-    if (prove)
-        GPURUN_TRY(tensors_poison(run, on_device));
-    GPURUN_TRY(on_device ? sample_kernel(run, c, &ms) : sample_cpu(run, &ms));
-    samples_add(&c->time_ms, round, ms);
-    if (prove && on_device)
-        GPURUN_TRY(tensors_download(run));
-    if (prove) {
-        GPURUN_TRY(case_judge(run, c));
-        tensors_reset_shapes(run);
-    }
-    if (on_device && round < COPY_ROUNDS)
-        return sample_copies(run, c, round);
-    return GPURUN_OK;
-}
-
-/* The clock runs from "input valid on the host" to "output readable on the host". */
-static enum gpurun_status sample_end_to_end(struct run *run, struct run_case *c, int round)
-{
-    double start;
-
-    GPURUN_TRY(tensors_restore(run, true));
-    GPURUN_TRY(tensors_bring_home(run));
-    run->ctx.variant_state = c->state;
-    start = now_s();
-    if (run->core.memory != GPURUN_MANAGED || run->core.prefetch)
-        GPURUN_TRY(tensors_upload(run));
-    GPURUN_TRY(run->plugin->table->run_gpu(&run->ctx, c->variant));
-    GPURUN_TRY(tensors_download(run));
-    samples_add(&c->end_to_end_ms, round, (now_s() - start) * 1e3);
-    return GPURUN_OK;
-}
-
-/* --- ceilings --- */
-
-/* Room to read and copy as many bytes as the job moves; less where the device has not that much. */
-static void allocate_ceiling(struct run *run)
-{
-    const double wanted = run->ctx.work.bytes_read + run->ctx.work.bytes_written;
-    const size_t most = device_api.free_bytes(run->device) / 2;
-    struct why why;
-
-    run->ceiling_bytes = wanted < (double)most ? (size_t)wanted / 32 * 32 : most / 32 * 32;
-    if (run->ceiling_bytes == 0 ||
-        device_api.alloc(run->device, run->ceiling_bytes, &run->ceiling, &why) != GPURUN_OK ||
-        device_api.fill(run->device, run->ceiling, 0x5A, run->ceiling_bytes, &why) != GPURUN_OK)
-        run->ceiling_bytes = 0;
-}
-
-static enum gpurun_status sample_ceiling(struct run *run, bool copy, int round)
-{
-    const size_t half = run->ceiling_bytes / 2;
-    double ms = 0;
-
-    if (run->ceiling_bytes == 0)
-        return GPURUN_OK;
-    GPURUN_TRY(device_api.timer_start(run->device, &run->why));
-    if (copy)
-        GPURUN_TRY(device_api.copy(run->device, (char *)run->ceiling + half, run->ceiling, half,
-                                   &run->why));
-    else
-        GPURUN_TRY(device_api.read(run->device, run->ceiling, run->ceiling_bytes, &run->why));
-    GPURUN_TRY(device_api.timer_stop(run->device, &ms, &run->why));
-    if (round >= 0)
-        samples_add(copy ? &run->copy_ms : &run->read_ms, round, ms);
-    return GPURUN_OK;
-}
-
-/* --- rounds --- */
+static const double AUTO_LEAST_S = 0.5, AUTO_MOST_S = 3; /* of repeat = auto */
+static const double PRECISE = 0.005; /* half width of the median's interval, over the median */
+static const double WARM_MOST_S = 0.5, STEADY = 0.01;
 
 /* splitmix64: the order of a round is the seed's, so that it can be had again. */
 static uint64_t next_random(uint64_t *state)
@@ -233,8 +28,8 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* GPU cases and the two ceilings (as -1 and -2) in random order; the CPU last, so that its long turn does
- * not stand between two that are compared. Returns how many. */
+/* GPU cases and the yardsticks in random order; the CPU last, so that its long turn does not stand between
+ * two that are compared. A yardstick y is -1 - y. Returns how many. */
 static int shuffle_round(struct run *run, uint64_t *random, int *order)
 {
     int count = 0;
@@ -242,10 +37,8 @@ static int shuffle_round(struct run *run, uint64_t *random, int *order)
     for (int i = 0; i < run->case_count; i++)
         if (run->cases[i].variant != NULL && case_is_live(&run->cases[i]))
             order[count++] = i;
-    if (run->device != NULL && count > 0) {
-        order[count++] = -1;
-        order[count++] = -2;
-    }
+    for (int y = 0, cases = count; y < YARDSTICKS && cases > 0; y++)
+        order[count++] = -1 - y;
     for (int i = count - 1; i > 0; i--) {
         const int k = (int)(next_random(random) % (uint64_t)(i + 1)), swap = order[i];
 
@@ -258,17 +51,31 @@ static int shuffle_round(struct run *run, uint64_t *random, int *order)
     return count;
 }
 
-/* A case far slower than its share of max_time sits rounds out once it has enough samples. */
-static bool sits_out(const struct run *run, const struct run_case *c)
-{
-    return c->time_ms.count >= ENOUGH && c->spent_s > run->core.max_time / (run->case_count + 1);
-}
-
 struct rounds {
     struct run *run;
     rounds_enter *enter;
     void *user;
+    double start_s, limit_s; /* of the rounds */
+    double waited_s;         /* the run's, as they began */
+    int next_look;           /* the round after which precision is next looked at */
+    bool is_precise;
 };
+
+/* A case far slower than its share of the time sits rounds out once it has enough samples. */
+static bool sits_out(const struct rounds *r, const struct run_case *c)
+{
+    const int shares = r->run->case_count + (r->run->device != NULL); /* one for the yardsticks */
+
+    return c->time_ms.count >= ENOUGH && c->spent_s > r->limit_s / shares;
+}
+
+static bool all_sit_out(const struct rounds *r)
+{
+    for (int i = 0; i < r->run->case_count; i++)
+        if (case_is_live(&r->run->cases[i]) && !sits_out(r, &r->run->cases[i]))
+            return false;
+    return true;
+}
 
 /* One case's turn. A failure that is not the device's ends the case alone. */
 static enum gpurun_status take_turn(struct rounds *r, struct run_case *c, int round, bool prove)
@@ -285,21 +92,88 @@ static enum gpurun_status take_turn(struct rounds *r, struct run_case *c, int ro
     return status == GPURUN_DEVICE ? status : GPURUN_OK;
 }
 
-static enum gpurun_status one_round(struct rounds *r, uint64_t *random, int round, bool last)
+static enum gpurun_status one_round(struct rounds *r, uint64_t *random, bool last)
 {
-    int order[CASES_MAX + 2];
-    const int count = shuffle_round(r->run, random, order);
+    int order[CASES_MAX + YARDSTICKS];
+    const int round = r->run->rounds, count = shuffle_round(r->run, random, order);
 
-    /* The device may have idled while the CPU had its turn: one untimed read wakes it. */
-    if (r->run->device != NULL)
-        GPURUN_TRY(sample_ceiling(r->run, false, -1));
+    GPURUN_TRY(sample_wake(r->run));
     for (int i = 0; i < count; i++) {
         struct run_case *c = order[i] < 0 ? NULL : &r->run->cases[order[i]];
 
         if (c == NULL)
-            GPURUN_TRY(sample_ceiling(r->run, order[i] == -2, round));
-        else if (last || !sits_out(r->run, c))
+            GPURUN_TRY(sample_yardstick(r->run, (enum yardstick)(-1 - order[i]), round));
+        else if (last || !sits_out(r, c))
             GPURUN_TRY(take_turn(r, c, round, last));
+    }
+    return GPURUN_OK;
+}
+
+/* --- warm-up --- */
+
+/* `warmup` runs of a case; fewer where they take more than its share of the time. */
+static enum gpurun_status warm_case(struct run *run, struct run_case *c)
+{
+    const int64_t runs = run->core.warmup == GPURUN_AUTO ? WARM_RUNS : run->core.warmup;
+    const double start = now_s();
+
+    for (int64_t k = 0; k < runs; k++) {
+        GPURUN_TRY(case_run(run, c));
+        if (c->variant != NULL)
+            GPURUN_TRY(device_api.sync(run->device, &run->why));
+        if (now_s() - start > run->core.max_time / (run->case_count + 1))
+            break;
+    }
+    return c->variant ? sample_prepare(run, c) : GPURUN_OK;
+}
+
+static double median_of_passes(const double *passes, int first)
+{
+    double few[WARM_PASSES];
+
+    for (int i = 0; i < WARM_PASSES; i++)
+        few[i] = passes[first + i];
+    return stats_of(few, WARM_PASSES).median;
+}
+
+/* One reading of every GPU case, untimed: their sum through *ms. */
+static enum gpurun_status warm_pass(struct rounds *r, double *ms)
+{
+    *ms = 0;
+    for (int i = 0; i < r->run->case_count; i++) {
+        struct run_case *c = &r->run->cases[i];
+        enum gpurun_status status;
+        double one = 0;
+
+        if (!case_is_live(c) || c->variant == NULL)
+            continue;
+        r->enter(r->user, c, "warm-up");
+        status = timing_read(&c->timing, &one);
+        *ms += one;
+        if (status != GPURUN_OK)
+            case_end(r->run, c, status);
+        if (status == GPURUN_DEVICE)
+            return status;
+    }
+    return GPURUN_OK;
+}
+
+/* Until four passes take as long as the four before, to 1 %: the clock has settled. Half a second at the
+ * most. */
+static enum gpurun_status settle(struct rounds *r)
+{
+    const double start = now_s();
+    double passes[2 * WARM_PASSES];
+    int count = 0;
+
+    while (!r->run->is_settled && now_s() - start < WARM_MOST_S) {
+        if (count == 2 * WARM_PASSES)
+            memmove(passes, passes + 1, (size_t)--count * sizeof passes[0]);
+        GPURUN_TRY(warm_pass(r, &passes[count++]));
+        r->run->is_settled =
+            count == 2 * WARM_PASSES &&
+            fabs(median_of_passes(passes, 0) - median_of_passes(passes, WARM_PASSES)) <=
+                STEADY * median_of_passes(passes, 0);
     }
     return GPURUN_OK;
 }
@@ -308,26 +182,20 @@ static enum gpurun_status warm_up(struct rounds *r)
 {
     for (int i = 0; i < r->run->case_count; i++) {
         struct run_case *c = &r->run->cases[i];
-        enum gpurun_status status = GPURUN_OK;
-        double start;
+        enum gpurun_status status;
 
         if (!case_is_live(c))
             continue;
-        r->enter(r->user, c, "warm-up"); /* which may wait */
-        start = now_s();
-        for (int64_t k = 0; k < r->run->core.warmup && status == GPURUN_OK; k++) {
-            status = case_run(r->run, c);
-            if (status == GPURUN_OK && c->variant != NULL)
-                status = device_api.sync(r->run->device, &r->run->why);
-            if (now_s() - start > r->run->core.max_time / (r->run->case_count + 1))
-                break;
-        }
+        r->enter(r->user, c, "warm-up");
+        status = warm_case(r->run, c);
         if (status != GPURUN_OK)
             case_end(r->run, c, status);
         if (status == GPURUN_DEVICE)
             return status;
     }
-    return GPURUN_OK;
+    if (r->run->device == NULL || r->run->core.warmup != GPURUN_AUTO)
+        return GPURUN_OK;
+    return settle(r);
 }
 
 static enum gpurun_status end_to_end(struct rounds *r)
@@ -362,25 +230,86 @@ static bool any_live(const struct run *run)
     return false;
 }
 
+/* --- when to stop --- */
+
+/* Whether every median that counts is known to 0.5 %: those of GPU cases, or where there is none the CPU's. */
+static bool all_precise(const struct run *run)
+{
+    bool any_gpu = false, gpu = true, cpu = true;
+
+    for (int i = 0; i < run->case_count; i++) {
+        const struct run_case *c = &run->cases[i];
+        struct stats s;
+        bool precise;
+
+        if (!case_is_live(c))
+            continue;
+        s = stats_of(c->time_ms.values, c->time_ms.count);
+        precise = stats_half_width(&s) <= PRECISE * s.median;
+        any_gpu = any_gpu || c->variant != NULL;
+        gpu = gpu && (precise || c->variant == NULL);
+        cpu = cpu && (precise || c->variant != NULL);
+    }
+    return any_gpu ? gpu : cpu;
+}
+
+/* Sorting all samples is work: it is done after every tenth more of them. */
+static void look_at_precision(struct rounds *r, double elapsed, double least_s)
+{
+    const int rounds = r->run->rounds;
+
+    if (rounds < r->next_look || rounds + 1 < ROUNDS_LEAST || elapsed < least_s)
+        return;
+    r->next_look = rounds + rounds / 10 + 1;
+    r->is_precise = all_precise(r->run);
+}
+
+/* Why the round that comes next is the last one; NULL: it is not. */
+static const char *reason_to_stop(struct rounds *r)
+{
+    const struct core_options *core = &r->run->core;
+    const double elapsed = now_s() - r->start_s - (r->run->waited_s - r->waited_s);
+    const bool is_auto = core->repeat == GPURUN_AUTO;
+    const double least_s = !gpurun_real_is_auto(core->min_time)
+                               ? core->min_time
+                               : fmin(is_auto ? AUTO_LEAST_S : 0, core->max_time);
+    const int next = r->run->rounds + 1;
+
+    if (elapsed >= core->max_time)
+        return "max_time";
+    if (all_sit_out(r))
+        return is_auto ? "cap" : "max_time";
+    if (!is_auto)
+        return next >= core->repeat && elapsed >= least_s ? "repeat" : NULL;
+    look_at_precision(r, elapsed, least_s);
+    if (r->is_precise)
+        return "precise";
+    return next >= ROUNDS_LEAST && elapsed >= least_s &&
+                   (elapsed >= AUTO_MOST_S || next >= ROUNDS_MOST)
+               ? "cap"
+               : NULL;
+}
+
 enum gpurun_status rounds_run(struct run *run, rounds_enter *enter, void *user)
 {
-    struct rounds r = {run, enter, user};
-    const double start = now_s();
-    const double waited_s = run->waited_s;
+    struct rounds r = {.run = run, .enter = enter, .user = user, .limit_s = run->core.max_time};
     uint64_t random = (uint64_t)run->core.seed;
-    double elapsed;
-    bool last = false;
 
     if (!any_live(run))
         return GPURUN_OK;
-    if (run->device != NULL)
-        allocate_ceiling(run);
+    if (run->core.repeat == GPURUN_AUTO)
+        r.limit_s = fmin(r.limit_s, AUTO_MOST_S);
+    GPURUN_TRY(sample_begin(run));
     GPURUN_TRY(warm_up(&r));
-    for (run->rounds = 0; !last && any_live(run); run->rounds++) {
-        elapsed = now_s() - start - (run->waited_s - waited_s);
-        last = (run->rounds + 1 >= run->core.repeat && elapsed >= run->core.min_time) ||
-               elapsed >= run->core.max_time;
-        GPURUN_TRY(one_round(&r, &random, run->rounds, last));
+    r.start_s = now_s();
+    r.waited_s = run->waited_s;
+    if (run->device != NULL)
+        device_state_begin(&run->device_state, run->device_info.uuid);
+    for (run->rounds = 0; run->stop == NULL && any_live(run); run->rounds++) {
+        run->stop = reason_to_stop(&r);
+        GPURUN_TRY(one_round(&r, &random, run->stop != NULL));
+        device_state_look(&run->device_state);
     }
+    device_state_end(&run->device_state);
     return end_to_end(&r);
 }

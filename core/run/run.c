@@ -90,6 +90,18 @@ static void *plugin_library(struct gpurun_ctx *ctx, const char *const *sonames)
     return handle;
 }
 
+static void plugin_note(struct gpurun_ctx *ctx, const char *format, ...)
+{
+    struct run_case *c = run_of(ctx)->running;
+    va_list args;
+
+    if (c == NULL)
+        return;
+    va_start(args, format);
+    vsnprintf(c->path, sizeof c->path, format, args);
+    va_end(args);
+}
+
 /* The job's `input...` or `output...` key for a tensor: by its name, or the plain key for the first of its
  * role. NULL: not given. */
 static const struct binding *find_binding(const struct run *run, const char *name, bool is_output,
@@ -204,7 +216,8 @@ const struct gpurun_core run_core = {.struct_size = sizeof run_core,
                                      .input_shape = plugin_input_shape,
                                      .fail = plugin_fail,
                                      .wrong = plugin_wrong,
-                                     .library = plugin_library};
+                                     .library = plugin_library,
+                                     .note = plugin_note};
 
 /* --- before and after setup --- */
 
@@ -440,9 +453,11 @@ void run_finish(struct run *run)
         samples_free(&run->cases[i].upload_ms);
         samples_free(&run->cases[i].download_ms);
         json_decref(run->cases[i].shown);
+        json_decref(run->cases[i].answer);
     }
-    samples_free(&run->read_ms);
-    samples_free(&run->copy_ms);
+    device_state_free(&run->device_state);
+    for (int y = 0; y < YARDSTICKS; y++)
+        samples_free(&run->yardstick_ms[y]);
     free(run->ctx.options);
     free(run->ctx.state);
 }

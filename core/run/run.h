@@ -8,10 +8,15 @@
 #include "plan/job.h"
 #include "plan/registry.h"
 #include "run/device.h"
+#include "run/device_state.h"
 #include "run/generate.h"
 #include "run/sharing.h"
+#include "run/timing.h"
 
 enum { TENSORS_MAX = 16, CASES_MAX = 64, WRONG_SHOWN = 10 };
+/* What is read in every round beside the cases: the job's bytes read, and copied, and nothing at all. */
+enum yardstick { YARDSTICK_READ, YARDSTICK_COPY, YARDSTICK_NOTHING, YARDSTICKS };
+
 enum { HASH_TEXT = 17 }; /* a hash in hexadecimal, with its end */
 
 /* A tensor with the allocations behind it. The tensor is first: the plugin holds a pointer to it. */
@@ -51,8 +56,14 @@ struct run_case {
     struct gpurun_proof proof;
     char wrong[WRONG_SHOWN][200]; /* the first wrong elements */
     struct samples time_ms, end_to_end_ms, upload_ms, download_ms;
+    struct timing timing; /* of a variant: how it is read */
+    const char *cache;    /* what a timed run found there, "hot" or "cold" */
+    size_t state_bytes, scratch_bytes, in_use_bytes; /* device memory, see record_times.c */
     double spent_s;
-    json_t *shown; /* what `show` asked for; NULL if nothing */
+    char path[121];     /* which way it took, where the plugin says so */
+    json_t *shown;      /* what `show` asked for; NULL if nothing */
+    json_t *answer;     /* hashes of the answer that was proved, see answer.h; NULL before */
+    bool answer_varies; /* the answer that was timed has other bits */
     char case_id[HASH_TEXT], key[HASH_TEXT];
 };
 
@@ -69,16 +80,24 @@ struct run {
     int buffer_count;
     struct run_case cases[CASES_MAX];
     int case_count;
-    struct run_case *judged; /* whose answer verify is looking at */
+    struct run_case *judged;  /* whose answer verify is looking at */
+    struct run_case *running; /* whose run_cpu or run_gpu is at work */
     bool in_setup;
     struct why why; /* of the failure being passed upwards */
     void *scratch;
     size_t scratch_bytes;
     void *ceiling; /* device memory for the copy and read ceilings */
     size_t ceiling_bytes;
-    struct samples read_ms, copy_ms;
+    struct timing yardsticks[YARDSTICKS];
+    struct samples yardstick_ms[YARDSTICKS];
+    void *overwritten; /* device memory, see timing.c */
+    void *spoiler;     /* host memory that pushes the CPU's caches out, see sample.c */
+    size_t spoiler_bytes;
     int rounds;
-    double waited_s;  /* for others that timed the CPU: no part of any measure of time */
+    double waited_s; /* for others that timed the CPU: no part of any measure of time */
+    struct device_state device_state; /* during the rounds */
+    const char *stop; /* why the rounds ended: repeat, precise, cap or max_time; NULL before */
+    bool is_settled;  /* warm-up went on until times were steady */
     char started[32]; /* UTC, ISO 8601 */
 };
 

@@ -3,9 +3,11 @@
 
 #include "job/memory.h"
 #include "job/value.h"
+#include "run/case.h"
 #include "run/identity.h"
 #include "run/record.h"
 #include "run/rounds.h"
+#include "run/sample.h"
 #include "run/tensors.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,6 +187,8 @@ static enum gpurun_status prove_case(struct run *run, struct run_case *c)
 {
     GPURUN_TRY(case_prepare(run, c));
     GPURUN_TRY(case_prove(run, c));
+    if (run->device != NULL)
+        c->in_use_bytes = run->ctx.device.global_bytes - device_api.free_bytes(run->device);
     if (c->status == CASE_PASSED)
         c->shown = tensors_show(run);
     tensors_reset_shapes(run);
@@ -323,12 +327,12 @@ static enum gpurun_status live(struct runner *r)
 
 static void release_all(struct run *run)
 {
+    sample_end(run);
     tensors_free(run);
     for (int i = 0; i < run->case_count && run->device != NULL; i++)
         device_api.release(run->device, run->cases[i].state);
     if (run->device != NULL) {
         device_api.release(run->device, run->scratch);
-        device_api.release(run->device, run->ceiling);
         device_api.close(run->device);
     }
     run_finish(run);

@@ -3,8 +3,8 @@
 #include "gpurun/half.h"
 #include "gpurun/key.h"
 #include "job/memory.h"
+#include "run/case.h"
 #include "run/record.h"
-#include "run/rounds.h"
 #include "run/tensors.h"
 #include <math.h>
 #include <stdio.h>

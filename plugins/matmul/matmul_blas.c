@@ -57,6 +57,7 @@ bool matmul_cpu_blas(struct gpurun_ctx *ctx)
 
     if ((dtype != GPURUN_FLOAT && dtype != GPURUN_DOUBLE) || !fits(o) || !matmul_has_product(ctx))
         return false;
+    gpurun_note(ctx, "OpenBLAS, its kernels for %s", openblas_get_corename());
     openblas_set_num_threads(ctx->threads);
     copy_c(s, gpurun_dtype_bytes(dtype));
     for (int64_t i = 0; i < o->batch; i++)

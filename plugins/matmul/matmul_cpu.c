@@ -229,6 +229,7 @@ enum gpurun_status matmul_run_cpu(struct gpurun_ctx *ctx)
 
     if (ctx->work.elements <= 0 || matmul_cpu_blas(ctx))
         return GPURUN_OK;
+    gpurun_note(ctx, "own blocks");
     if (run_blocks(&job, pick_block(matmul_dtype_of(ctx)), bytes < 4 ? 4 : bytes, ctx->threads))
         return GPURUN_OK;
     return gpurun_fail(ctx, GPURUN_NO_MEMORY, "threads",

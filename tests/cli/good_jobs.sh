@@ -270,7 +270,7 @@ begin "describe core"
 run "$GPURUN" describe core
 expect_exit 0
 for key in plugin variant device memory prefetch seed offset cpu threads verify repeat warmup min_time \
-    max_time timeout show input output; do
+    max_time timeout cache launch samples show input output; do
     expect_line "$STDOUT" "$key *"
 done
 for generator in uniform normal ascending descending constant few-distinct zipf special; do
@@ -292,7 +292,19 @@ begin selftest
 run "$GPURUN" selftest
 expect_exit 0
 expect_line "$STDOUT" 'topk: [1-9]* spoiled answers, 0 missed'
+expect_line "$STDOUT" '*: a wait of 1 ms reads * ms (1 % allowed)'
+expect_line "$STDOUT" '*: a wait of 10 ms reads * ms (1 % allowed)'
+expect_line "$STDOUT" '*: a plugin that does nothing reads * us, an empty reading * us * allowed)'
+expect_line "$STDOUT" '*: two identical variants: neither faster nor slower 100 times of 100'
 expect_line "$STDOUT" PASSED
+begin "selftest finds a clock that is 2 % fast, and a device that is lost"
+GPURUN_FAKE_DEVICE=skewed GPURUN_PLUGIN_PATH=. run "$FAKE" selftest
+expect_exit 1
+expect_line "$STDOUT" 'Fake GPU: WRONG: a wait of 1 ms reads 1.0[2-9]* ms (1 % allowed)'
+expect_line "$STDOUT" 'Fake GPU: WRONG: a wait of 10 ms reads * ms (1 % allowed)'
+GPURUN_FAKE_DEVICE=lost GPURUN_PLUGIN_PATH=. run "$FAKE" selftest
+expect_exit 1
+expect_line "$STDOUT" 'Fake GPU: WRONG: could not be read: the fake device fell off the bus'
 
 # --- outputs ---
 begin --json
@@ -421,4 +433,4 @@ run "$FAKE" unsupported.ini --strict
 expect_exit 1
 expect_line "$STDOUT" 'FAILED: 2 of 3 cases passed, 1 unsupported'
 
-finish 215
+finish 222

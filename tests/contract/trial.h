@@ -8,7 +8,7 @@
 #include "gpurun/key.h"
 #include "job/memory.h"
 #include "job/value.h"
-#include "run/rounds.h"
+#include "run/case.h"
 #include "run/selftest.h"
 #include "run/tensors.h"
 #include <check.h>

@@ -22,13 +22,14 @@ enum {
     DO_NAN,
     DO_IDLE,
     DO_WRITE_INPUT,
-    DO_PRINT
+    DO_PRINT,
+    DO_WAVER
 };
 enum { IN_SETUP, IN_RUN_CPU, IN_VERIFY, IN_TEARDOWN };
 
-static const char *const misbehaviours[] = {"no",        "fail",        "crash", "abort",
-                                            "exit",      "hang",        "wrong", "nan",
-                                            "untouched", "write-input", "print", NULL};
+static const char *const misbehaviours[] = {"no",    "fail",  "crash", "abort",     "exit",
+                                            "hang",  "wrong", "nan",   "untouched", "write-input",
+                                            "print", "waver", NULL};
 static const char *const hooks[] = {"setup", "run_cpu", "verify", "teardown", NULL};
 
 struct options {
@@ -37,7 +38,8 @@ struct options {
 
 struct state {
     struct gpurun_tensor *in, *out, *sum;
-    int runs;       /* of any variant */
+    int runs; /* of any variant */
+    int cpu_runs;
     int state_runs; /* of the variant `state` */
     float *
         first_sum; /* of the first right run: all others must equal it, or inout was not restored */
@@ -124,17 +126,20 @@ static void mirror(const float *in, float *out, float *sum, int64_t n)
 static enum gpurun_status run_cpu(struct gpurun_ctx *ctx)
 {
     const struct options *o = ctx->options;
-    const struct state *s = ctx->state;
+    struct state *s = ctx->state;
     float *in = s->in->host, *out = s->out->host;
 
     GPURUN_TRY(misbehave(ctx, IN_RUN_CPU));
     if (o->misbehave == DO_IDLE)
         return GPURUN_OK;
+    gpurun_note(ctx, "one loop over %lld elements", (long long)o->n);
     mirror(in, out, s->sum->host, o->n);
     if (o->misbehave == DO_WRONG)
         out[o->n / 2] += 1;
     if (o->misbehave == DO_NAN)
         out[o->n / 2] = NAN;
+    if (o->misbehave == DO_WAVER && s->cpu_runs++ % 2) /* of 0: as right, with another bit */
+        out[o->n / 2] = -out[o->n / 2];
     if (o->misbehave == DO_WRITE_INPUT)
         in[o->n / 2] = 7;
     return GPURUN_OK;

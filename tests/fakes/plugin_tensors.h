@@ -48,5 +48,6 @@ static inline double fake_auto_real(void)
 #define FAKE_CORE(tensor_hook, input_shape_hook)                                                   \
     {                                                                                              \
         .struct_size = sizeof(struct gpurun_core), .tensor = (tensor_hook),                        \
-        .input_shape = (input_shape_hook), .fail = fake_fail, .wrong = fake_wrong                  \
+        .input_shape = (input_shape_hook), .fail = fake_fail, .wrong = fake_wrong,                 \
+        .note = fake_note                                                                          \
     }

@@ -58,8 +58,19 @@ for name in passed:
     assert set(versus) == {"cpu", "peer"} - {name}, (name, versus)
     assert rounds >= 5 and all(v["rounds"] == rounds for v in versus.values()), (name, rounds, versus)
     assert records[name]["round_id"] == records["cpu"]["round_id"]
+    assert records[name]["answer"] == records["cpu"]["answer"] and records[name]["answer_repeats"]
+assert records["wrong"]["answer"]["sum"] == records["cpu"]["answer"]["sum"]
+assert records["wrong"]["answer"]["out"] != records["cpu"]["answer"]["out"]
+assert records["cpu"]["path"] == "one loop over 1000 elements" and "path" not in records["copy"]
+assert records["copy"]["versus"]["cpu"]["path"] == records["cpu"]["path"]
 EOF
 done
+# The hash of nothing is the one that xxHash publishes for XXH3 of 128 bits.
+begin "hash of an empty answer"
+run "$FAKE" job.ini --json -s n=0 -s variant=copy
+expect "another hash" python3 -c 'import json, sys
+sys.exit(any(r["answer"] != dict.fromkeys(("out", "sum"), "99aa06d3014798d86001c324468d497f")
+             for r in json.load(open(sys.argv[1]))["records"]))' "$STDOUT"
 
 # A bad variant before a good one and after it; the good one must not notice.
 for bad in wrong nan untouched write_input crash device_error late huge state peer; do

@@ -34,9 +34,9 @@ good cpu passed
 
 at=$GPURUN_PLUGIN_PATH
 refused bad_magic "$at/bad_magic/bad_magic.so: its gpurun_plugin is no plugin table (magic 12345678, not 47525550)"
-refused old_abi "$at/old_abi/old_abi.so: built for ABI 0.9, this gpurun speaks 1.2: rebuild it"
-refused new_abi "$at/new_abi/new_abi.so: built for ABI 1.3, this gpurun speaks 1.2: rebuild it"
-refused short_table "$at/short_table/short_table.so: its table has 64 bytes, ABI 1.2 has 136: rebuild it"
+refused old_abi "$at/old_abi/old_abi.so: built for ABI 0.9, this gpurun speaks 1.3: rebuild it"
+refused new_abi "$at/new_abi/new_abi.so: built for ABI 1.4, this gpurun speaks 1.3: rebuild it"
+refused short_table "$at/short_table/short_table.so: its table has 64 bytes, ABI 1.3 has 136: rebuild it"
 refused no_symbol "$at/no_symbol/no_symbol.so exports no gpurun_plugin: is it a gpurun plugin?"
 refused no_hook "$at/no_hook/no_hook.so: has no verify hook"
 refused no_run_gpu "$at/no_run_gpu/no_run_gpu.so: has no run_gpu hook"

@@ -86,7 +86,7 @@ job.ini:fourth unsupported
 begin "a moved section, a comment and a new neighbour change nothing"
 {
     sed -n '1,4p' job.ini
-    printf '# nothing\n[fresh]\nvariant = copy\n[second]\nvariant = crash, peer, copy\ntimeout = 1h\nretries = 2\n'
+    printf '# nothing\n[fresh]\nvariant = copy\n[second]\nvariant = crash, peer, copy\ntimeout = 1h\nretries = 2\nsamples = yes\n'
     printf '[first]\ncpu = off\nvariant = peer\n'
 } >other.ini
 mkdir moved && cp other.ini moved/job.ini

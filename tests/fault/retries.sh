@@ -140,7 +140,7 @@ expect_exit 1
 expect_line "$STDERR" 'gpurun: stopped at the first failure (--fail-fast): 2 jobs not run'
 
 begin "--timeout is for all, over what the file says"
-printf '[global]\nplugin = mirror\ntimeout = 1h\nvariant = hang\n[a]\n[b]\ntimeout = 2h\n' >hang.ini
+printf '[global]\nplugin = mirror\ntimeout = 1h\nvariant = hang\nrepeat = 1\n[a]\n[b]\ntimeout = 2h\n' >hang.ini
 run "$FAKE" hang.ini --timeout 200ms --json
 expect_exit 1
 expect_cases 'a hang timeout: proof: not done after 0.2s (timeout)

@@ -195,9 +195,11 @@ START_TEST(test_defaults)
     ck_assert_str_eq(c->variant, "auto");
     ck_assert_int_eq(c->seed, 1);
     ck_assert_int_eq(c->offset, 0);
-    ck_assert_int_eq(c->repeat, 20);
-    ck_assert_int_eq(c->warmup, 3);
-    ck_assert(c->min_time == 0);
+    ck_assert(c->repeat == GPURUN_AUTO);
+    ck_assert(c->warmup == GPURUN_AUTO);
+    ck_assert(gpurun_real_is_auto(c->min_time));
+    ck_assert_int_eq(c->cache, CACHE_HOT);
+    ck_assert_int_eq(c->launch, LAUNCH_STREAM);
     ck_assert(c->max_time == 60);
     ck_assert(c->timeout == 600);
     ck_assert_int_eq(c->verify, VERIFY_AUTO);

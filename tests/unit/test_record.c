@@ -190,10 +190,10 @@ static json_t *record_of(double operations, const struct gpurun_proof *proof)
     run.ctx.work =
         (struct gpurun_work){.bytes_read = 2000, .bytes_written = 1000, .operations = operations};
     one = (struct run_case){.variant = &variant, .name = "tiled", .proof = *proof};
-    samples_add(&run.read_ms, 0, 1);
+    samples_add(&run.yardstick_ms[YARDSTICK_READ], 0, 1);
     samples_add(&one.time_ms, 0, 2);
     record = record_case(&run, &one, job);
-    samples_free(&run.read_ms);
+    samples_free(&run.yardstick_ms[YARDSTICK_READ]);
     samples_free(&one.time_ms);
     json_decref(job);
     check_valid(record);
@@ -219,6 +219,56 @@ START_TEST(test_relative_errors)
     ck_assert_ptr_null(json_object_get(proof, "worst_relative"));
     ck_assert_ptr_null(json_object_get(proof, "relative_to"));
     json_decref(record);
+}
+END_TEST
+
+/* The flags of a case of so many bytes whose ceiling took 2 ms in each of its rounds, as one text. */
+static void check_flags(const double *ms, size_t count, double bytes, const char *expected)
+{
+    json_t *job = json_pack("{ss}", "job", "x.ini:a"), *record, *flag;
+    char text[200] = "";
+    size_t i;
+
+    run = (struct run){.plugin = &plugin, .case_count = 1, .ceiling_bytes = (size_t)bytes};
+    run.ctx.work = (struct gpurun_work){.bytes_read = bytes};
+    one = (struct run_case){.variant = &variant, .name = "tiled", .timing.is_held = true};
+    for (i = 0; i < count; i++) {
+        samples_add(&run.yardstick_ms[YARDSTICK_READ], (int)i, 2);
+        samples_add(&one.time_ms, (int)i, ms[i]);
+    }
+    record = record_case(&run, &one, job);
+    json_array_foreach(json_object_get(record, "flags"), i, flag)
+    {
+        strcat(text, i > 0 ? " " : "");
+        strcat(text, json_string_value(flag));
+    }
+    ck_assert_str_eq(text, expected);
+    check_valid(record);
+    samples_free(&run.yardstick_ms[YARDSTICK_READ]);
+    samples_free(&one.time_ms);
+    json_decref(record);
+    json_decref(job);
+}
+
+START_TEST(test_flags)
+{
+    double ms[20];
+
+    for (int i = 0; i < 20; i++)
+        ms[i] = 2 + 0.001 * (i % 3);
+    check_flags(ms, 20, 64e6, "");
+    ms[0] = 4;
+    check_flags(ms, 20, 64e6, "outliers first-slow");
+    for (int i = 0; i < 20; i++)
+        ms[i] = (i % 2 ? 2 : 3) + 0.001 * (i % 3);
+    check_flags(ms, 20, 64e6, "noisy bimodal");
+    for (int i = 0; i < 20; i++)
+        ms[i] = 1.9; /* 105.3 % of the ceiling's speed */
+    check_flags(ms, 20, 64e6, "suspect");
+    check_flags(ms, 20, 31e6, ""); /* too small to be bound by memory */
+    for (int i = 0; i < 20; i++)
+        ms[i] = 1.92; /* 104.2 % */
+    check_flags(ms, 20, 64e6, "");
 }
 END_TEST
 
@@ -263,6 +313,7 @@ static Suite *record_suite(void)
     tcase_add_test(lost, test_status_names);
     tcase_add_test(cases, test_relative_errors);
     tcase_add_test(cases, test_rates_and_limit);
+    tcase_add_test(cases, test_flags);
     suite_add_tcase(suite, parts);
     suite_add_tcase(suite, lost);
     suite_add_tcase(suite, cases);

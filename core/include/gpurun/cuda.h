@@ -30,6 +30,7 @@ static inline enum gpurun_status gpurun_cuda_fail(struct gpurun_ctx *ctx, cudaEr
     const enum gpurun_status status =
         error == cudaErrorMemoryAllocation ? GPURUN_NO_MEMORY : GPURUN_DEVICE;
 
+    cudaGetLastError(); /* else the next launch would be blamed for it */
     return gpurun_fail(ctx, status, NULL, "%s: %s (%s)", what, cudaGetErrorString(error),
                        cudaGetErrorName(error));
 }

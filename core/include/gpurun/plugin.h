@@ -25,7 +25,7 @@ extern "C" {
 
 /* Same major and a minor not above the core's is accepted. Tables only ever grow at their ends: the
  * minor says by how much, the *_size fields let either side step over what it does not know. */
-enum { GPURUN_ABI_MAJOR = 1, GPURUN_ABI_MINOR = 2 };
+enum { GPURUN_ABI_MAJOR = 1, GPURUN_ABI_MINOR = 3 };
 
 /* Every byte of an `out` tensor before a proved run. What is no part of an answer still holds it when verify
  * is called, or was written to. */
@@ -259,6 +259,8 @@ struct gpurun_core {
     void (*wrong)(struct gpurun_ctx *ctx, struct gpurun_proof *proof, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
     void *(*library)(struct gpurun_ctx *ctx, const char *const *sonames);
+    void (*note)(struct gpurun_ctx *ctx, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 };
 
 /* Asks for a tensor; setup only. `input`, `output`, `input.NAME` and `output.NAME` in the job file name
@@ -282,6 +284,10 @@ struct gpurun_core {
  * ($CUDA_HOME, $CUDA_PATH or /usr/local/cuda). It stays open; the next call gives the same handle, for
  * dlsym. NULL after noting which names were tried: return GPURUN_UNSUPPORTED. */
 #define gpurun_library(ctx, sonames) ((ctx)->core->library((ctx), (sonames)))
+
+/* Says which of several ways a run took ("OpenBLAS, 4 threads"): the record's `path`, and what the ratio to
+ * the CPU is over. run_cpu and run_gpu only; of a case the last note stays, cut at 120 bytes. */
+#define gpurun_note(ctx, ...) ((ctx)->core->note((ctx), __VA_ARGS__))
 
 #define GPURUN_TRY(call)                                                                           \
     do {                                                                                           \

@@ -1,7 +1,8 @@
 /*
  * A pretend GPU in host memory, for tests of everything around a device on machines without one: a gpurun
  * linked with this file runs the fakes' variants, which are plain C functions. GPURUN_FAKE_DEVICE sets
- * what it is like: "none" (no device), "small" (1 MB free), "lost" (every wait fails), or unset.
+ * what it is like: "none" (no device), "small" (1 MB free), "lost" (every wait fails), "serial" (it cannot be
+ * held), "late" (every hold runs out), "graphless" (nothing can be in a graph), "skewed" (its clock is 2 % fast), or unset.
  * GPURUN_FAKE_DEVICES is how many there are, 1 when unset; device 1 is lost as soon as there is a file
  * GPURUN_FAKE_LOST.
  */
@@ -16,7 +17,14 @@
 struct device {
     int index;
     double started_s;
+    bool is_held;
     size_t used;
+};
+
+struct device_graph {
+    device_work *work;
+    void *user;
+    int repeats;
 };
 
 static const size_t SMALL_BYTES = 1 << 20, LARGE_BYTES = (size_t)1 << 34;
@@ -160,17 +168,66 @@ static enum gpurun_status sync_stream(struct device *d, struct why *why)
                       : GPURUN_OK;
 }
 
-static enum gpurun_status timer_start(struct device *d, struct why *why)
+static enum gpurun_status timer_start(struct device *d, bool hold, struct why *why)
 {
     (void)why;
+    d->is_held = hold;
     d->started_s = now_s();
     return GPURUN_OK;
 }
 
-static enum gpurun_status timer_stop(struct device *d, double *ms, struct why *why)
+static enum gpurun_status timer_stop(struct device *d, double *ms, bool *ran_out, struct why *why)
 {
-    *ms = (now_s() - d->started_s) * 1e3;
+    *ms = (now_s() - d->started_s) * (is("skewed") ? 1.02e3 : 1e3);
+    *ran_out = d->is_held && is("late");
     return sync_stream(d, why);
+}
+
+static bool can_hold(struct device *d, struct why *why)
+{
+    (void)d;
+    if (is("serial"))
+        why_fail(why, GPURUN_UNSUPPORTED, "the fake device launches one by one");
+    return !is("serial");
+}
+
+static enum gpurun_status graph_launch(struct device *d, struct device_graph *graph,
+                                       struct why *why)
+{
+    enum gpurun_status status = GPURUN_OK;
+
+    (void)d;
+    (void)why;
+    for (int i = 0; i < graph->repeats && status == GPURUN_OK; i++)
+        status = graph->work(graph->user);
+    return status;
+}
+
+static enum gpurun_status graph_make(struct device *d, device_work *work, void *user, int repeats,
+                                     struct device_graph **out, struct why *why)
+{
+    *out = NULL;
+    if (is("graphless"))
+        return why_fail(why, GPURUN_UNSUPPORTED, "the fake device has no graphs");
+    *out = allocate(1, sizeof **out);
+    **out = (struct device_graph){work, user, repeats};
+    return graph_launch(d, *out, why);
+}
+
+static void graph_free(struct device_graph *graph)
+{
+    free(graph);
+}
+
+static enum gpurun_status spin(struct device *d, double seconds, struct why *why)
+{
+    const double end = now_s() + seconds;
+
+    (void)d;
+    (void)why;
+    while (now_s() < end)
+        continue;
+    return GPURUN_OK;
 }
 
 const struct device_api device_api = {
@@ -193,4 +250,9 @@ const struct device_api device_api = {
     .sync = sync_stream,
     .timer_start = timer_start,
     .timer_stop = timer_stop,
+    .can_hold = can_hold,
+    .graph_make = graph_make,
+    .graph_launch = graph_launch,
+    .graph_free = graph_free,
+    .spin = spin,
 };

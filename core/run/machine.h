@@ -1,0 +1,13 @@
+/* The processor's side of the environment that times were taken in. */
+#ifndef GPURUN_RUN_MACHINE_H
+#define GPURUN_RUN_MACHINE_H
+
+#include <stddef.h>
+
+/* The processors that this process may use, "0-3,8". */
+void machine_affinity(char *text, size_t size);
+
+/* What decides the clock of the first of them, "performance" say; "" where the system does not tell. */
+void machine_governor(char *text, size_t size);
+
+#endif

@@ -1,0 +1,157 @@
+#include "run/timing.h"
+
+#include "run/run.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REPEATS_MAX = 1000 };
+
+static const double GRAPH_MS = 2; /* a graph's runs take about so long together */
+
+static enum gpurun_status restore(struct timing *t)
+{
+    return t->restore ? t->restore(t->run, t->user) : GPURUN_OK;
+}
+
+static enum gpurun_status enqueue(struct timing *t)
+{
+    return t->graph ? device_api.graph_launch(t->run->device, t->graph, &t->run->why)
+                    : t->work(t->run, t->user);
+}
+
+static bool is_cold(const struct timing *t)
+{
+    return t->run->core.cache == CACHE_COLD;
+}
+
+/* Writes over twice the L2. */
+static enum gpurun_status overwrite_cache(struct run *run)
+{
+    const size_t bytes = 2 * run->ctx.device.l2_bytes;
+
+    struct why why;
+
+    if (run->overwritten == NULL &&
+        device_api.alloc(run->device, bytes, &run->overwritten, &why) != GPURUN_OK)
+        return run_fail(run, GPURUN_NO_MEMORY, "cache = cold: %s", why.text);
+    return device_api.fill(run->device, run->overwritten, 0, bytes, &run->why);
+}
+
+/* Hot: small work runs once more just before, or what other cases of the round left in the cache would
+ * decide. Larger work has pushed itself out of it by its end anyhow. */
+static enum gpurun_status set_cache(struct timing *t)
+{
+    GPURUN_TRY(restore(t));
+    if (is_cold(t))
+        return overwrite_cache(t->run);
+    if (t->repeats > 1 || t->bytes > 2 * (double)t->run->ctx.device.l2_bytes)
+        return GPURUN_OK;
+    GPURUN_TRY(enqueue(t));
+    return restore(t);
+}
+
+static void add_note(struct timing *t, const char *text)
+{
+    const size_t used = strlen(t->note);
+
+    snprintf(t->note + used, sizeof t->note - used, "%s%s", used ? "; " : "", text);
+}
+
+static void give_up_hold(struct timing *t)
+{
+    t->is_held = false;
+    add_note(t,
+             "launch gaps are in the readings: it waits for the device, or enqueues more than the "
+             "stream takes");
+}
+
+enum gpurun_status timing_read(struct timing *t, double *ms)
+{
+    struct run *run = t->run;
+    enum gpurun_status status, stopped;
+    bool ran_out = false;
+
+    GPURUN_TRY(set_cache(t));
+    GPURUN_TRY(device_api.timer_start(run->device, t->is_held, &run->why));
+    status = enqueue(t);
+    if (status != GPURUN_OK) {
+        struct why unused;
+
+        device_api.timer_stop(run->device, ms, &ran_out, &unused);
+        return status;
+    }
+    stopped = device_api.timer_stop(run->device, ms, &ran_out, &run->why);
+    *ms /= t->repeats;
+    t->readings++;
+    t->ran_out += ran_out;
+    if (ran_out && t->ran_out == t->readings)
+        give_up_hold(t);
+    return stopped;
+}
+
+static enum gpurun_status run_work(void *user)
+{
+    struct timing *t = user;
+
+    return t->work(t->run, t->user);
+}
+
+/* As many runs as make a reading long, unless a second run would not be like the first. */
+static int choose_repeats(const struct timing *t, double ms)
+{
+    if (t->once || is_cold(t))
+        return 1;
+    return (int)fmax(1, fmin(REPEATS_MAX, ceil(GRAPH_MS / fmax(ms, 1e-6))));
+}
+
+static enum gpurun_status make_graph(struct timing *t, double ms)
+{
+    const int repeats = choose_repeats(t, ms);
+    enum gpurun_status status;
+    char text[300];
+
+    GPURUN_TRY(restore(t));
+    status = device_api.graph_make(t->run->device, run_work, t, repeats, &t->graph, &t->run->why);
+    if (status == GPURUN_OK)
+        t->repeats = repeats;
+    if (status != GPURUN_UNSUPPORTED)
+        return status;
+    snprintf(text, sizeof text, "read on the stream, for it cannot be in a graph: %.220s",
+             t->run->why.text);
+    add_note(t, text);
+    return GPURUN_OK;
+}
+
+enum gpurun_status timing_prepare(struct timing *t)
+{
+    struct why why;
+    double ms = 0;
+
+    t->repeats = 1;
+    t->is_held = device_api.can_hold(t->run->device, &why);
+    if (!t->is_held) {
+        add_note(t, "launch gaps are in the readings: ");
+        snprintf(t->note + strlen(t->note), sizeof t->note - strlen(t->note), "%.200s", why.text);
+    }
+    if (t->run->core.launch != LAUNCH_GRAPH && t->run->core.warmup == 0)
+        return GPURUN_OK;
+    GPURUN_TRY(timing_read(t, &ms));
+    if (t->run->core.launch == LAUNCH_GRAPH)
+        GPURUN_TRY(make_graph(t, ms));
+    t->readings = t->ran_out = 0;
+    return GPURUN_OK;
+}
+
+void timing_free(struct timing *t)
+{
+    if (t->graph != NULL)
+        device_api.graph_free(t->graph);
+    t->graph = NULL;
+}
+
+void timing_release(struct run *run)
+{
+    device_api.release(run->device, run->overwritten);
+    run->overwritten = NULL;
+}
