@@ -281,6 +281,7 @@ bool attempt_run(struct batch *b, struct attempt *a)
 {
     enum channel_event event;
     enum runner_end end = RUNNER_DONE;
+    enum case_status status = CASE_CRASHED;
     char text[200];
 
     set(&a->current, NULL);
@@ -308,6 +309,6 @@ bool attempt_run(struct batch *b, struct attempt *a)
     if (b->worker.pid == 0)
         snprintf(text, sizeof text, "cannot start a process: %s", strerror(errno));
     else
-        worker_bury(&b->worker, text, sizeof text);
-    return lose_worker(b, a, CASE_CRASHED, text);
+        status = worker_bury(&b->worker, text, sizeof text);
+    return lose_worker(b, a, status, text);
 }

@@ -28,6 +28,7 @@ struct core_options {
     int64_t threads;                    /* or GPURUN_AUTO */
     const char *show;
     int64_t picture_limit; /* bytes */
+    int64_t memory_limit;  /* bytes, or GPURUN_AUTO */
 };
 
 enum { VERIFY_AUTO, VERIFY_FULL, VERIFY_CERTIFY, VERIFY_OFF };

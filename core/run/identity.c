@@ -56,7 +56,7 @@ void identity_cpu_model(char *text, size_t size)
 /* --- the question --- */
 
 /* Which cases run beside this one, and what is done when one fails, is no part of the question. */
-static const char *const not_asked[] = {"variant", "cpu", "timeout", "retries"};
+static const char *const not_asked[] = {"variant", "cpu", "timeout", "retries", "memory_limit"};
 
 static uint64_t add_bindings(uint64_t hash, const struct job *job)
 {

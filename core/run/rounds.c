@@ -1,5 +1,6 @@
 #include "run/rounds.h"
 
+#include "run/guard.h"
 #include "run/tensors.h"
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,7 @@ enum gpurun_status case_prepare(struct run *run, struct run_case *c)
 
 enum gpurun_status case_run(struct run *run, struct run_case *c)
 {
+    guard_restore();
     GPURUN_TRY(tensors_restore(run, c->variant != NULL));
     if (c->variant == NULL)
         return run->plugin->table->run_cpu(&run->ctx);
@@ -80,6 +82,7 @@ enum gpurun_status case_judge(struct run *run, struct run_case *c)
 {
     enum gpurun_status status = GPURUN_OK;
 
+    guard_restore(); /* from what the run left: the truth is computed in the process as it was */
     if (run->core.verify == VERIFY_OFF)
         return GPURUN_OK;
     c->proof = (struct gpurun_proof){
@@ -89,6 +92,7 @@ enum gpurun_status case_judge(struct run *run, struct run_case *c)
                               : 0};
     run->judged = c;
     status = run->plugin->table->verify(&run->ctx, &c->proof);
+    guard_restore();
     run->judged = NULL;
     if (status == GPURUN_OK && c->proof.wrong > 0) {
         char first[sizeof c->wrong[0]];
