@@ -292,6 +292,7 @@ bool attempt_run(struct batch *b, struct attempt *a)
             worker_stop(&b->worker, false);
         return !b->has_stopped && (end == RUNNER_AGAIN || a->again);
     }
+    records_sync(&b->ledger.records); /* the end of a worker can take longer than lines may wait */
     if (b->has_stopped) {
         worker_stop(&b->worker, false);
         return false;

@@ -103,22 +103,39 @@ static bool restore_locale(void)
     return differs;
 }
 
+static bool restore_action(int number)
+{
+    struct sigaction now;
+
+    if (sigaction(number, NULL, &now) != 0 ||
+        (now.sa_sigaction == noted.actions[number].sa_sigaction &&
+         now.sa_flags == noted.actions[number].sa_flags))
+        return false;
+    sigaction(number, &noted.actions[number], NULL);
+    return true;
+}
+
+/* Those that tell how a plugin died; the others at the end of the job. */
 static bool restore_signals(void)
 {
-    struct sigaction action;
+    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     sigset_t mask;
     bool differs = false;
 
-    for (int i = 1; i < SIGNALS; i++)
-        if (sigaction(i, NULL, &action) == 0 &&
-            (action.sa_sigaction != noted.actions[i].sa_sigaction ||
-             action.sa_flags != noted.actions[i].sa_flags)) {
-            sigaction(i, &noted.actions[i], NULL);
-            differs = true;
-        }
+    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
+        differs |= restore_action(deadly[i]);
     pthread_sigmask(SIG_SETMASK, &noted.mask, &mask);
     for (int i = 1; i < SIGNALS; i++)
-        differs = differs || sigismember(&mask, i) != sigismember(&noted.mask, i);
+        differs |= sigismember(&mask, i) != sigismember(&noted.mask, i);
+    return differs;
+}
+
+static bool restore_all_signals(void)
+{
+    bool differs = false;
+
+    for (int i = 1; i < SIGNALS; i++)
+        differs |= restore_action(i);
     return differs;
 }
 
@@ -261,5 +278,6 @@ bool guard_is_unharmed(void)
     if (!noted.is_noted)
         return true;
     guard_restore();
+    noted.is_harmed |= restore_all_signals();
     return !has_leaked() && !noted.is_harmed && !has_processes() && !has_stray_threads();
 }

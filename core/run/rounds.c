@@ -70,7 +70,6 @@ enum gpurun_status case_prepare(struct run *run, struct run_case *c)
 
 enum gpurun_status case_run(struct run *run, struct run_case *c)
 {
-    guard_restore();
     GPURUN_TRY(tensors_restore(run, c->variant != NULL));
     if (c->variant == NULL)
         return run->plugin->table->run_cpu(&run->ctx);
@@ -318,6 +317,7 @@ static enum gpurun_status warm_up(struct rounds *r)
             continue;
         r->enter(r->user, c, "warm-up");
         for (int64_t k = 0; k < r->run->core.warmup && status == GPURUN_OK; k++) {
+            guard_restore();
             status = case_run(r->run, c);
             if (status == GPURUN_OK && c->variant != NULL)
                 status = device_api.sync(r->run->device, &r->run->why);

@@ -104,6 +104,10 @@ START_TEST(test_signals)
     ck_assert(!guard_is_unharmed());
     sigaction(SIGSEGV, NULL, &action);
     ck_assert(action.sa_handler == SIG_DFL);
+    signal(SIGUSR2, SIG_IGN);
+    ck_assert(!guard_is_unharmed());
+    sigaction(SIGUSR2, NULL, &action);
+    ck_assert(action.sa_handler == SIG_DFL);
     sigfillset(&mask);
     sigprocmask(SIG_BLOCK, &mask, NULL);
     guard_restore();
