@@ -104,6 +104,12 @@ static size_t find_job(struct pool *p, struct slot *s)
     return SIZE_MAX;
 }
 
+/* The end of a worker can take longer than lines may wait for the disk. */
+static void sync_records(struct pool *p)
+{
+    records_sync(&p->batch->ledger.records);
+}
+
 /* --- one worker's commands --- */
 
 static void end_job(struct pool *p, struct slot *s)
@@ -113,12 +119,12 @@ static void end_job(struct pool *p, struct slot *s)
 }
 
 /* Says how a worker ended that is gone, or could not be started. */
-static void bury(struct slot *s, char *text, size_t size)
+static enum case_status bury(struct slot *s, char *text, size_t size)
 {
-    if (s->worker.pid == 0)
-        snprintf(text, size, "cannot start a process: %s", strerror(errno));
-    else
-        worker_bury(&s->worker, text, size);
+    if (s->worker.pid > 0)
+        return worker_bury(&s->worker, text, size);
+    snprintf(text, size, "cannot start a process: %s", strerror(errno));
+    return CASE_CRASHED;
 }
 
 /* One that was killed while it had nothing to do is replaced without a word. */
@@ -137,6 +143,7 @@ static void replace_dead(struct slot *s)
 static void go_on(struct pool *p, struct slot *s)
 {
     struct batch *b = p->batch;
+    enum case_status status;
     json_t *command;
     char text[200];
 
@@ -145,8 +152,8 @@ static void go_on(struct pool *p, struct slot *s)
         replace_dead(s);
         if (worker_command(&s->worker, b->plan, command))
             return;
-        bury(s, text, sizeof text);
-        attempt_lose(b, s->job, CASE_CRASHED, text);
+        status = bury(s, text, sizeof text);
+        attempt_lose(b, s->job, status, text);
     }
     end_job(p, s);
 }
@@ -243,6 +250,7 @@ static void lose(struct pool *p, struct slot *s, enum case_status status, const 
 
 static void hear(struct pool *p, struct slot *s)
 {
+    enum case_status status;
     json_t *message;
     char text[200];
 
@@ -253,8 +261,9 @@ static void hear(struct pool *p, struct slot *s)
             json_decref(message);
             break;
         case CHANNEL_ENDED:
-            worker_bury(&s->worker, text, sizeof text);
-            lose(p, s, CASE_CRASHED, text);
+            sync_records(p);
+            status = worker_bury(&s->worker, text, sizeof text);
+            lose(p, s, status, text);
             return;
         default:
             return;
@@ -268,6 +277,7 @@ static void check_deadline(struct pool *p, struct slot *s)
 
     if (s->job == NULL || s->asked_cpu > 0 || now_s() <= s->deadline)
         return;
+    sync_records(p);
     worker_stop(&s->worker, false);
     snprintf(text, sizeof text, "not done after %gs (timeout)",
              s->is_probing ? PROBE_S : batch_job(p->batch, s->job)->core.timeout);
@@ -326,6 +336,7 @@ static void wait_for_workers(struct pool *p)
 /* An interrupt, or the first failure under --fail-fast: what runs is not waited for. */
 static void stop_all(struct pool *p)
 {
+    sync_records(p);
     for (size_t i = 0; i < p->slot_count; i++) {
         struct slot *s = &p->slots[i];
 

@@ -1,9 +1,11 @@
 #include "batch/worker.h"
 
+#include "batch/keeper.h"
 #include "job/memory.h"
 #include "job/value.h"
 #include "plan/registry.h"
 #include "report/describe.h"
+#include "run/guard.h"
 #include "run/record.h"
 #include "run/runner.h"
 #include "run/selftest.h"
@@ -14,13 +16,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static const double GRACE_S = 1; /* a worker has so long to end by itself */
+static const double STOP_S =
+    60; /* and so long when it is killed: much memory takes time to be free */
+
+enum { PAUSE_NS = 200000 };
 
 /* --- the child --- */
 
@@ -33,6 +39,7 @@ struct loaded {
 };
 
 struct server {
+    const struct cpus *cpus;
     const struct plan *plan;
     int fd;
     struct loaded **loaded;
@@ -51,6 +58,7 @@ static struct loaded *load(struct server *s, const char *name)
     s->loaded = grow(s->loaded, s->count, sizeof *s->loaded);
     s->loaded[s->count++] = l;
     l->is_good = registry_load(name, &l->plugin, &l->why) == GPURUN_OK;
+    guard_forgive();
     return l;
 }
 
@@ -121,12 +129,16 @@ static void run_job(struct server *s, const struct job *job, const json_t *comma
     const struct runner_listener listener = {say, time_cpu, s};
     const struct runner_order order = {json_object_get(command, "skip"), device_of(command)};
     struct loaded *l = load(s, job->core.plugin);
+    enum runner_end how;
 
-    if (!l->is_good)
+    if (!l->is_good) {
         json_object_set_new(end, "load_error", json_text(l->why.text));
-    else
-        json_object_set_new(end, "end",
-                            json_integer(runner_run(job, &l->plugin, &order, &listener)));
+        return;
+    }
+    how = runner_run(job, &l->plugin, &order, &listener);
+    if (how == RUNNER_DONE && !guard_is_unharmed())
+        how = RUNNER_REPLACE;
+    json_object_set_new(end, "end", json_integer(how));
 }
 
 static void identify_job(struct server *s, const struct job *job, const json_t *command,
@@ -211,20 +223,19 @@ static void keep_only(int fd)
     close_range((unsigned)fd + 1, ~0u, 0);
 }
 
-static void serve(const struct plan *plan, int fd, const struct cpus *cpus)
+static void serve(void *user)
 {
-    struct server s = {.plan = plan, .fd = fd};
+    struct server *s = user;
     json_t *command;
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    keep_only(fd);
-    signal(SIGINT, SIG_IGN); /* the parent decides what an interrupt ends */
-    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_IGN); /* the parent decides what a signal ends that everybody got */
+    signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
     redirect_streams();
-    cpus_take(cpus);
-    while (channel_receive(fd, 0, NULL, &command) == CHANNEL_MESSAGE) {
-        obey(&s, command);
+    cpus_take(s->cpus);
+    guard_note();
+    while (channel_receive(s->fd, 0, NULL, &command) == CHANNEL_MESSAGE) {
+        obey(s, command);
         json_decref(command);
     }
     fflush(NULL);
@@ -238,7 +249,21 @@ static void forget(struct worker *w)
 {
     close(w->fd);
     inbox_empty(&w->inbox);
+    if (w->page != NULL)
+        munmap(w->page, sizeof *w->page);
+    w->page = NULL;
     w->pid = 0;
+}
+
+static struct keeper_page *new_page(void)
+{
+    struct keeper_page *page =
+        mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (page == MAP_FAILED)
+        return NULL;
+    page->parent = getpid();
+    return page;
 }
 
 bool worker_start(struct worker *w, const struct plan *plan)
@@ -247,11 +272,15 @@ bool worker_start(struct worker *w, const struct plan *plan)
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return false;
+    w->available = keeper_available();
+    w->page = new_page();
     fflush(NULL);
-    w->pid = fork();
+    w->pid = w->page == NULL ? -1 : fork();
     if (w->pid == 0) {
-        close(pair[0]);
-        serve(plan, pair[1], &w->cpus);
+        struct server s = {.plan = plan, .fd = pair[1], .cpus = &w->cpus};
+
+        keep_only(pair[1]);
+        keeper_run(w->page, pair[1], serve, &s);
     }
     close(pair[1]);
     w->fd = pair[0];
@@ -261,31 +290,56 @@ bool worker_start(struct worker *w, const struct plan *plan)
     return false;
 }
 
+/* What the command's job may take. */
+static uint64_t memory_limit(const struct worker *w, const struct plan *plan, const json_t *command)
+{
+    const json_t *job = json_object_get(command, "job");
+    const int64_t limit =
+        job == NULL ? GPURUN_AUTO : plan->jobs[json_integer_value(job)].core.memory_limit;
+
+    return limit == GPURUN_AUTO ? w->available : (uint64_t)limit;
+}
+
 bool worker_command(struct worker *w, const struct plan *plan, json_t *command)
 {
     if (w->pid == 0 && !worker_start(w, plan)) {
         json_decref(command);
         return false;
     }
+    w->page->limit = memory_limit(w, plan, command);
     return channel_send(w->fd, command);
 }
 
-/* Waits up to `seconds`, then kills. True when it ended of its own. */
-static bool end_within(pid_t pid, double seconds, int *status)
+/* Waits up to `seconds`. True when it has ended. */
+static bool ends_within(pid_t pid, double seconds, int *status)
 {
     const double deadline = now_s() + seconds;
 
     *status = 0;
     while (waitpid(pid, status, WNOHANG) == 0) {
-        if (now_s() > deadline) {
-            kill(pid, SIGKILL);
-            while (waitpid(pid, status, 0) < 0 && errno == EINTR)
-                continue;
+        if (now_s() > deadline)
             return false;
-        }
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
     return true;
+}
+
+/* Waits up to `seconds`, then stops the worker. True when it ended by itself; its status then. */
+static bool end_within(const struct worker *w, double seconds, int *status)
+{
+    const bool ended = ends_within(w->pid, seconds, status);
+
+    if (!ended) {
+        kill(w->pid, KEEPER_STOP);
+        if (!ends_within(w->pid, STOP_S, status)) {
+            kill(w->pid, SIGKILL);
+            while (waitpid(w->pid, status, 0) < 0 && errno == EINTR)
+                continue;
+        }
+    }
+    if (w->page->has_ended)
+        *status = w->page->status;
+    return ended;
 }
 
 void worker_stop(struct worker *w, bool kindly)
@@ -295,22 +349,37 @@ void worker_stop(struct worker *w, bool kindly)
     if (w->pid <= 0)
         return;
     shutdown(w->fd, SHUT_RDWR);
-    end_within(w->pid, kindly ? GRACE_S : 0, &status);
+    end_within(w, kindly ? GRACE_S : 0, &status);
     forget(w);
 }
 
-void worker_bury(struct worker *w, char *text, size_t size)
+static void say_death(int status, char *text, size_t size)
 {
-    int status;
-    const bool ended = end_within(w->pid, GRACE_S, &status);
-
-    forget(w);
-    if (!ended)
-        snprintf(text, size, "it closed its channel and went on: stopped");
-    else if (WIFSIGNALED(status))
+    if (WIFSIGNALED(status))
         snprintf(text, size, "killed by signal %d (%s)%s", WTERMSIG(status),
                  strsignal(WTERMSIG(status)),
                  WTERMSIG(status) == SIGKILL ? ": by the system for memory, or by hand" : "");
     else
         snprintf(text, size, "the process ended by itself with exit code %d", WEXITSTATUS(status));
+}
+
+enum case_status worker_bury(struct worker *w, char *text, size_t size)
+{
+    int status;
+    const bool ended = end_within(w, GRACE_S, &status);
+    const uint64_t taken = w->page->taken, limit = w->page->limit;
+    const int fork_error = w->page->fork_error;
+
+    forget(w);
+    if (taken > 0)
+        snprintf(text, size,
+                 "took %.4g GB of memory, more than its %.4g GB: stopped (memory_limit)",
+                 (double)taken * 1e-9, (double)limit * 1e-9);
+    else if (fork_error != 0)
+        snprintf(text, size, "cannot start a process: %s", strerror(fork_error));
+    else if (!ended)
+        snprintf(text, size, "it closed its channel or wrote to it, and went on: stopped");
+    else
+        say_death(status, text, size);
+    return taken > 0 ? CASE_NO_MEMORY : CASE_CRASHED;
 }

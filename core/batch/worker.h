@@ -1,6 +1,7 @@
 /*
  * A worker: a child process that loads plugins, owns a device and does what it is told over a channel.
- * The parent never loads a plugin and never touches CUDA, so whatever happens in here costs one case.
+ * The parent never loads a plugin and never touches CUDA, so whatever happens in here costs one case. No process
+ * that a plugin started outlives the worker.
  *
  * Commands: {"do":"check","job":I,"options":BOOL}  {"do":"run","job":I,"skip":[NAME...],"device":I}
  * {"do":"identify","job":I,"device":I}  {"do":"describe","plugin":NAME}  {"do":"devices"}
@@ -14,14 +15,18 @@
 
 #include "batch/channel.h"
 #include "batch/cpus.h"
+#include "batch/keeper.h"
 #include "plan/job.h"
+#include "run/run.h"
 #include <sys/types.h>
 
 struct worker {
-    pid_t pid; /* 0: none */
+    pid_t pid; /* of its keeper (keeper.h), which ends when the worker does; 0: none */
     int fd;
     struct inbox inbox; /* for the owner's channel_take */
     struct cpus cpus;   /* where it runs; set by the owner, kept when the process is replaced */
+    struct keeper_page *page;
+    uint64_t available; /* bytes that it may take where the job does not say; 0: no limit */
 };
 
 /* Forks a worker that serves `plan` (may be NULL). False when the system gives no process. */
@@ -34,7 +39,7 @@ bool worker_command(struct worker *w, const struct plan *plan, json_t *command);
 void worker_stop(struct worker *w, bool kindly);
 
 /* After CHANNEL_ENDED: waits for it and says how it died, e.g. "killed by signal 11 (Segmentation
- * fault)". */
-void worker_bury(struct worker *w, char *text, size_t size);
+ * fault)". CASE_NO_MEMORY when it was stopped for what it took, else CASE_CRASHED. */
+enum case_status worker_bury(struct worker *w, char *text, size_t size);
 
 #endif

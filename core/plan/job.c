@@ -162,6 +162,15 @@ static const struct gpurun_option core_rows[] = {
      .max = 9.2e18,
      .unit = "bytes",
      .help = "refuse pictures that would be larger once decoded"},
+    {.name = "memory_limit",
+     .type = GPURUN_OPTION_INT,
+     .offset = FIELD(memory_limit),
+     .def = "auto",
+     .min = 1 << 20,
+     .max = 9.2e18,
+     .flags = GPURUN_OPTION_AUTO,
+     .unit = "bytes",
+     .help = "stop a worker that takes more host memory; auto is nine tenths of what is free"},
 };
 
 const struct option_table core_options_table = {

@@ -31,6 +31,7 @@ struct core_options {
     int64_t picture_limit; /* bytes */
     int64_t cache, launch; /* CACHE_..., LAUNCH_... below */
     int64_t samples;       /* 0 or 1: raw samples go into the record */
+    int64_t memory_limit;  /* bytes, or GPURUN_AUTO */
 };
 
 enum { CACHE_HOT, CACHE_COLD };

@@ -9,7 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 2048 }; /* elements: 16 KiB of cells stay in the first cache */
+enum {
+    BLOCK = 2048,     /* elements: 16 KiB of cells stay in the first cache */
+    THREAD_BLOCKS = 8 /* for fewer a thread costs more than it saves */
+};
 
 /* --- parameters and their defaults -------------------------------------------------------------- */
 
@@ -239,13 +242,23 @@ static void narrow(enum gpurun_dtype dtype, const union cell *block, void *data,
     }
 }
 
+/* As many as `blocks` are worth; with 1 OpenMP starts no pool. */
+static int useful_threads(int64_t blocks, int threads)
+{
+    const int64_t most = blocks / THREAD_BLOCKS;
+
+    if (threads > most)
+        threads = (int)most;
+    return threads < 1 ? 1 : threads;
+}
+
 void generator_fill(const struct generator *g, uint64_t seed, const struct gpurun_tensor *t,
                     int threads)
 {
     const bool is_real = gpurun_dtype_is_real(t->dtype);
     draw_fn *const draw = generate_draws[g->kind][is_real];
     struct fill f = {.key = generate_key(seed, t->name)};
-    const int64_t elems = t->elems;
+    const int64_t elems = t->elems, blocks = (elems + BLOCK - 1) / BLOCK;
 
     set_dtype(&f, t->dtype);
     set_places(&f, g, t);
@@ -253,8 +266,8 @@ void generator_fill(const struct generator *g, uint64_t seed, const struct gpuru
         set_real(&f, g, elems);
     else
         set_whole(&f, g, elems);
-#pragma omp parallel for num_threads(threads < 1 ? 1 : threads) schedule(static)
-    for (int64_t b = 0; b < (elems + BLOCK - 1) / BLOCK; b++) {
+#pragma omp parallel for num_threads(useful_threads(blocks, threads)) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
         union cell block[BLOCK];
         const int64_t first = b * BLOCK;
         const int n = elems - first < BLOCK ? (int)(elems - first) : BLOCK;

@@ -57,8 +57,8 @@ void identity_cpu_model(char *text, size_t size)
 
 /* Which cases run beside this one, what is done when one fails, and how much of it is written down is no part
  * of the question. */
-static const char *const not_asked[] = {"variant", "cpu",     "timeout",
-                                        "retries", "samples", "baseline"};
+static const char *const not_asked[] = {"variant", "cpu",      "timeout",     "retries",
+                                        "samples", "baseline", "memory_limit"};
 
 static uint64_t add_bindings(uint64_t hash, const struct job *job)
 {

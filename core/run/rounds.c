@@ -1,6 +1,7 @@
 #include "run/rounds.h"
 
 #include "run/case.h"
+#include "run/guard.h"
 #include "run/sample.h"
 #include <math.h>
 #include <string.h>
@@ -118,6 +119,7 @@ static enum gpurun_status warm_case(struct run *run, struct run_case *c)
     const double start = now_s();
 
     for (int64_t k = 0; k < runs; k++) {
+        guard_restore();
         GPURUN_TRY(case_run(run, c));
         if (c->variant != NULL)
             GPURUN_TRY(device_api.sync(run->device, &run->why));

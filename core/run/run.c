@@ -4,6 +4,7 @@
 #include "job/value.h"
 #include "run/compare.h"
 #include "run/datafile.h"
+#include "run/guard.h"
 #include "run/library.h"
 #include "run/record.h"
 #include <sched.h>
@@ -447,6 +448,7 @@ enum gpurun_status run_setup(struct run *run)
 void run_finish(struct run *run)
 {
     run->plugin->table->teardown(&run->ctx);
+    guard_restore();
     for (int i = 0; i < run->case_count; i++) {
         samples_free(&run->cases[i].time_ms);
         samples_free(&run->cases[i].end_to_end_ms);

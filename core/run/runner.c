@@ -4,6 +4,7 @@
 #include "job/memory.h"
 #include "job/value.h"
 #include "run/case.h"
+#include "run/guard.h"
 #include "run/identity.h"
 #include "run/record.h"
 #include "run/rounds.h"
@@ -47,6 +48,7 @@ static void enter(void *user, struct run_case *c, const char *phase)
 {
     struct runner *r = user;
 
+    guard_restore();
     r->current = c;
     say(r, json_pack("{ssssso}", "type", "phase", "phase", phase, "case",
                      c ? json_string(c->name) : json_null()));
@@ -178,6 +180,7 @@ static enum gpurun_status open_device(struct runner *r, struct why *why)
     run->device_index = index;
     run->ctx.device = run->device_info.limits;
     run->ctx.stream = device_api.stream(run->device);
+    guard_open_device();
     return GPURUN_OK;
 }
 

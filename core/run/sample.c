@@ -2,6 +2,7 @@
 
 #include "run/answer.h"
 #include "run/case.h"
+#include "run/guard.h"
 #include "run/tensors.h"
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,7 @@ static enum gpurun_status call_case(struct run *run, void *user)
 static enum gpurun_status restore_case(struct run *run, void *user)
 {
     (void)user;
+    guard_restore(); /* from what the run before left */
     return tensors_restore(run, true);
 }
 

@@ -3,37 +3,23 @@
  * variants that are plain C functions for the pretend device of device/device_fake.c.
  */
 #include "gpurun/plugin.h"
+
+#include "misbehave.h"
 #include <math.h>
-#include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum {
-    DO_NOTHING,
-    DO_FAIL,
-    DO_CRASH,
-    DO_ABORT,
-    DO_EXIT,
-    DO_HANG,
-    DO_WRONG,
-    DO_NAN,
-    DO_IDLE,
-    DO_WRITE_INPUT,
-    DO_PRINT,
-    DO_WAVER
-};
-enum { IN_SETUP, IN_RUN_CPU, IN_VERIFY, IN_TEARDOWN };
+/* What needs the tensors; misbehave.h has the rest. */
+enum { DO_NOTHING, DO_FAIL, DO_WRONG, DO_NAN, DO_IDLE, DO_WRITE_INPUT, DO_WAVER, DO_COUNT };
+enum { IN_SETUP, IN_RUN_CPU, IN_VERIFY, IN_TEARDOWN, IN_RUN_GPU };
 
-static const char *const misbehaviours[] = {"no",    "fail",  "crash", "abort",     "exit",
-                                            "hang",  "wrong", "nan",   "untouched", "write-input",
-                                            "print", "waver", NULL};
-static const char *const hooks[] = {"setup", "run_cpu", "verify", "teardown", NULL};
+static const char *const misbehaviours[] = {
+    "no", "fail", "wrong", "nan", "untouched", "write-input", "waver", MISBEHAVE_NAMES, NULL};
+static const char *const hooks[] = {"setup", "run_cpu", "verify", "teardown", "run_gpu", NULL};
 
 struct options {
-    int64_t n, misbehave, hook;
+    int64_t n, misbehave, hook, witness;
 };
 
 struct state {
@@ -66,35 +52,36 @@ static const struct gpurun_option option_rows[] = {
      .offset = offsetof(struct options, hook),
      .def = "run_cpu",
      .choices = hooks},
+    {.name = "witness",
+     .help = "fail in every hook that finds the process other than it was",
+     .type = GPURUN_OPTION_BOOL,
+     .offset = offsetof(struct options, witness),
+     .def = "no"},
 };
 
-static enum gpurun_status do_it(struct gpurun_ctx *ctx, int64_t what)
+/* Fails when something that ran before changed the process. */
+static enum gpurun_status witness(struct gpurun_ctx *ctx, int64_t hook)
 {
-    switch (what) {
-    case DO_FAIL:
-        return gpurun_fail(ctx, GPURUN_ERROR, "misbehave", "failed as asked");
-    case DO_CRASH:
-        raise(SIGSEGV);
-        break;
-    case DO_ABORT:
-        abort();
-    case DO_EXIT:
-        exit(0);
-    case DO_HANG:
-        while (1)
-            pause();
-    case DO_PRINT:
-        printf("printed by a plugin\n");
-        fflush(stdout);
-    }
-    return GPURUN_OK;
+    const struct options *o = ctx->options;
+    const char *trace = o->witness ? misbehave_trace() : NULL;
+
+    if (trace == NULL)
+        return GPURUN_OK;
+    return gpurun_fail(ctx, GPURUN_ERROR, "witness", "in %s %s", hooks[hook], trace);
 }
 
+/* Once the hook has done its work: how that was computed is no matter then. */
 static enum gpurun_status misbehave(struct gpurun_ctx *ctx, int64_t hook)
 {
     const struct options *o = ctx->options;
 
-    return o->hook == hook ? do_it(ctx, o->misbehave) : GPURUN_OK;
+    if (o->hook != hook)
+        return GPURUN_OK;
+    if (o->misbehave == DO_FAIL)
+        return gpurun_fail(ctx, GPURUN_ERROR, "misbehave", "failed as asked");
+    if (o->misbehave >= DO_COUNT)
+        misbehave_functions[o->misbehave - DO_COUNT]();
+    return GPURUN_OK;
 }
 
 static enum gpurun_status setup(struct gpurun_ctx *ctx)
@@ -103,6 +90,7 @@ static enum gpurun_status setup(struct gpurun_ctx *ctx)
     struct state *s = ctx->state;
     const int64_t dims[] = {o->n};
 
+    GPURUN_TRY(witness(ctx, IN_SETUP));
     s->in = gpurun_tensor(ctx, "in", GPURUN_IN, GPURUN_FLOAT, 1, dims);
     s->out = gpurun_tensor(ctx, "out", GPURUN_OUT, GPURUN_FLOAT, 1, dims);
     s->sum = gpurun_tensor(ctx, "sum", GPURUN_INOUT, GPURUN_FLOAT, 1, dims);
@@ -129,7 +117,7 @@ static enum gpurun_status run_cpu(struct gpurun_ctx *ctx)
     struct state *s = ctx->state;
     float *in = s->in->host, *out = s->out->host;
 
-    GPURUN_TRY(misbehave(ctx, IN_RUN_CPU));
+    GPURUN_TRY(witness(ctx, IN_RUN_CPU));
     if (o->misbehave == DO_IDLE)
         return GPURUN_OK;
     gpurun_note(ctx, "one loop over %lld elements", (long long)o->n);
@@ -142,15 +130,17 @@ static enum gpurun_status run_cpu(struct gpurun_ctx *ctx)
         out[o->n / 2] = -out[o->n / 2];
     if (o->misbehave == DO_WRITE_INPUT)
         in[o->n / 2] = 7;
-    return GPURUN_OK;
+    return misbehave(ctx, IN_RUN_CPU);
 }
 
 static enum gpurun_status run_gpu(struct gpurun_ctx *ctx, const struct gpurun_variant *v)
 {
     struct state *s = ctx->state;
 
+    GPURUN_TRY(witness(ctx, IN_RUN_GPU));
     s->runs++;
-    return v->launch(ctx);
+    GPURUN_TRY(v->launch(ctx));
+    return misbehave(ctx, IN_RUN_GPU);
 }
 
 static enum gpurun_status launch_copy(struct gpurun_ctx *ctx)
@@ -196,12 +186,16 @@ static enum gpurun_status launch_write_input(struct gpurun_ctx *ctx)
 
 static enum gpurun_status launch_crash(struct gpurun_ctx *ctx)
 {
-    return do_it(ctx, DO_CRASH);
+    (void)ctx;
+    misbehave_crash();
+    return GPURUN_OK;
 }
 
 static enum gpurun_status launch_hang(struct gpurun_ctx *ctx)
 {
-    return do_it(ctx, DO_HANG);
+    (void)ctx;
+    misbehave_hang();
+    return GPURUN_OK;
 }
 
 static enum gpurun_status launch_device_error(struct gpurun_ctx *ctx)
@@ -269,7 +263,7 @@ static enum gpurun_status verify(struct gpurun_ctx *ctx, struct gpurun_proof *pr
     const struct state *s = ctx->state;
     const float *in = s->in->host, *out = s->out->host;
 
-    GPURUN_TRY(misbehave(ctx, IN_VERIFY));
+    GPURUN_TRY(witness(ctx, IN_VERIFY));
     proof->mode = GPURUN_VERIFY_FULL;
     proof->checked = o->n;
     proof->detects = "any wrong element";
@@ -277,13 +271,14 @@ static enum gpurun_status verify(struct gpurun_ctx *ctx, struct gpurun_proof *pr
         if (!(out[i] == in[i]))
             gpurun_wrong(ctx, proof, "element %lld: %g, not %g", (long long)i, (double)out[i],
                          (double)in[i]);
-    return check_sum(ctx, proof);
+    GPURUN_TRY(check_sum(ctx, proof));
+    return misbehave(ctx, IN_VERIFY);
 }
 
 static void teardown(struct gpurun_ctx *ctx)
 {
-    misbehave(ctx, IN_TEARDOWN);
     free(((struct state *)ctx->state)->first_sum);
+    misbehave(ctx, IN_TEARDOWN);
 }
 
 static const struct gpurun_variant variants[] = {

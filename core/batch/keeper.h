@@ -1,0 +1,36 @@
+/*
+ * The keeper of a worker: a process between the parent and the worker that does nothing but watch. It stops a
+ * worker that takes more memory than it may, and when the worker ends, or the parent is gone (kill -9
+ * included), it ends every process that a plugin left behind, daemons too: they become its children, as it is
+ * their subreaper.
+ */
+#ifndef GPURUN_BATCH_KEEPER_H
+#define GPURUN_BATCH_KEEPER_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { KEEPER_STOP = SIGUSR1 }; /* ends the worker, then itself */
+
+/* What the parent and the keeper share; the worker, with its plugins, does not. */
+struct keeper_page {
+    pid_t parent;
+    _Atomic uint64_t limit; /* bytes that the worker may take; 0: as many as there are */
+    _Atomic uint64_t taken; /* above that, when the worker was stopped for it; else 0 */
+    atomic_bool has_ended;  /* then `status` is the worker's, as waitpid gives it */
+    _Atomic int status;
+    _Atomic int fork_error; /* errno when there is no worker for want of a process */
+};
+
+/* For the child of a fork: starts the worker, which calls `work` and must not return from it, and keeps it. `fd`
+ * is the worker's end of its channel: only the worker holds it, so that the parent sees it closed. */
+_Noreturn void keeper_run(struct keeper_page *page, int fd, void (*work)(void *user), void *user);
+
+/* Bytes that a worker started now may take unless it is told otherwise: nine tenths of what the machine, or
+ * this process' control group, has left. 0 when neither says. */
+uint64_t keeper_available(void);
+
+#endif

@@ -1,0 +1,112 @@
+#!/bin/bash
+# The processes of a batch: the parent, a keeper, its worker. Whichever is killed, nothing is left of a plugin's either.
+here=$(dirname "$(realpath "$0")")
+# shellcheck source-path=SCRIPTDIR source=../cli/lib.sh
+. "$here/../cli/lib.sh"
+export GPURUN_PLUGIN_PATH=$GPURUN_BUILD/fakes
+export MISBEHAVE_CHILD=$PWD/children
+
+cat >job.ini <<'EOF'
+[global]
+plugin = mirror
+device = cpu
+repeat = 1
+warmup = 0
+[leaves]
+misbehave = daemon
+hook = setup
+min_time = 30s
+timeout = 40s
+[after]
+EOF
+
+# What wait_until calls, shellcheck takes for unreachable.
+# shellcheck disable=SC2317
+is_gone() {
+    [ ! -e "/proc/$1" ] || [ "$(awk '{print $3}' "/proc/$1/stat" 2>/dev/null)" = Z ]
+}
+
+# wait_until SECONDS COMMAND...: true once the command is.
+wait_until() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ $SECONDS -ge $end ] && return 1
+        sleep 0.05
+    done
+}
+
+child_of() {
+    local first
+    read -r first _ <"/proc/$1/task/$1/children"
+    echo "$first"
+}
+
+# shellcheck disable=SC2317
+has_daemon() {
+    [ -s children ] && sleep 0.5 && [ -e "/proc/$(tail -n 1 children)" ]
+}
+
+# start: the batch in the background, until its first job has left a daemon (the check before it another, which goes
+# with the checking worker); PARENT, KEEPER, WORKER.
+start() {
+    rm -f children
+    "$GPURUN" job.ini >"$STDOUT" 2>"$STDERR" &
+    PARENT=$!
+    wait_until 20 has_daemon || {
+        fail "no daemon"
+        finish 1
+    }
+    KEEPER=$(child_of $PARENT)
+    WORKER=$(child_of "$KEEPER")
+    expect "not one daemon" test "$(xargs -I@ find /proc/@ -maxdepth 0 <children 2>/dev/null | wc -l)" -eq 1
+}
+
+end() {
+    CODE=0
+    wait $PARENT 2>/dev/null || CODE=$?
+}
+
+all_gone() {
+    local pid
+    for pid in "$KEEPER" "$WORKER" $(cat children); do
+        expect "process $pid is left" wait_until 5 is_gone "$pid"
+    done
+}
+
+begin "the worker is killed"
+start
+kill -KILL "$WORKER"
+end
+expect_exit 1
+expect_line "$STDOUT" 'cpu: *: killed by signal 9 (Killed): by the system for memory, or by hand'
+expect_line "$STDOUT" 'FAILED: 1 of 2 cases passed, 1 not'
+all_gone
+
+begin "the parent is killed"
+start
+kill -KILL $PARENT
+end
+expect_exit 137
+all_gone
+
+begin "the keeper is killed: what a plugin left is nobody's then, and may hold the channel until the timeout"
+start
+kill -KILL "$KEEPER" "$(tail -n 1 children)"
+end
+expect_exit 1
+expect_line "$STDOUT" 'FAILED: 1 of 2 cases passed, 1 not'
+expect "the worker is left" wait_until 5 is_gone "$WORKER"
+
+begin "everybody gets SIGTERM, as from Slurm: the parent decides"
+start
+kill -TERM "$KEEPER" "$WORKER"
+sleep 0.5
+expect "the worker has ended" test -e "/proc/$WORKER/exe"
+kill -TERM $PARENT
+end
+expect_exit 130
+expect_line "$STDOUT" 'INTERRUPTED: 0 of 2 cases passed, 2 not'
+all_gone
+
+finish 22
