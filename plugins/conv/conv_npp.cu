@@ -68,8 +68,9 @@ static enum gpurun_status npp_check_options(struct gpurun_ctx *ctx)
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "width",
                            "NPP counts the bytes of a row in 31 bits");
     if (o->channels == 4 && !s->mask.is_real && !npp_is_aligned(s->image, s->in_pitch))
-        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "offset",
-                           "NPP takes four channels only where rows begin at a multiple of 4 bytes");
+        return gpurun_fail(
+            ctx, GPURUN_UNSUPPORTED, "offset",
+            "NPP takes four channels only where rows begin at a multiple of 4 bytes");
     return GPURUN_OK;
 }
 
