@@ -221,7 +221,7 @@ struct attempt *attempt_make(const struct batch *b, size_t index)
     struct attempt *a = allocate(1, sizeof *a);
 
     *a = (struct attempt){.index = index,
-                          .expected = checked_cases(c),
+                          .expected = batch_cases(b, index),
                           .done = json_array(),
                           .rows = json_array(),
                           .tries = json_object()};

@@ -18,6 +18,8 @@ struct batch {
     struct history history; /* empty unless resumed */
     size_t total;           /* cases, as far as validation could tell */
     double start;           /* now_s */
+    bool
+        has_no_device; /* there is none at all: a job that may do without runs its cpu case alone */
     bool any_no_load, any_no_device;
     bool any_bad_end;   /* a worker died after its job's last record */
     bool has_stopped;   /* --fail-fast */
@@ -61,6 +63,9 @@ bool names_hold(const json_t *names, const char *name);
 /* case_id and key (HASH_TEXT each) of a case that no worker has told: from the text and the plugin's file. */
 void attempt_identity(struct batch *b, const struct attempt *a, const char *name, char *case_id,
                       char *key);
+
+/* The names of a job's cases, as far as they are known before it runs. */
+json_t *batch_cases(const struct batch *b, size_t index);
 
 /* A job's attempt, for attempt_free. */
 struct attempt *attempt_make(const struct batch *b, size_t index);

@@ -93,12 +93,28 @@ static void print_end(const struct batch *b, enum exit_code code)
                 b->not_run, b->not_run == 1 ? "" : "s");
 }
 
-static size_t count_cases(const struct checked *c)
+json_t *batch_cases(const struct batch *b, size_t index)
 {
-    json_t *cases = checked_cases(c);
-    const size_t count = json_array_size(cases);
+    json_t *cases = checked_cases(&b->checked[index]);
 
+    if (!b->has_no_device || strcmp(b->plan->jobs[index].core.device, "auto") != 0 ||
+        !names_hold(cases, "cpu"))
+        return cases;
     json_decref(cases);
+    return json_pack("[s]", "cpu");
+}
+
+static size_t count_cases(const struct batch *b)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < b->plan->count; i++)
+        if (shard_takes(&b->options->shard, b->plan->jobs[i].name)) {
+            json_t *cases = batch_cases(b, i);
+
+            count += json_array_size(cases);
+            json_decref(cases);
+        }
     return count;
 }
 
@@ -121,6 +137,7 @@ static enum exit_code run_all(struct batch *b, const struct baselines *baselines
     enum exit_code code = pool_open(&pool, b);
 
     if (code == EXIT_PASSED) {
+        b->total = count_cases(b);
         pool_run(&pool);
         code = exit_of(b, ledger_close(&b->ledger));
         if (o->junit != NULL && !o->dry_run && !output_write_junit(o->junit, b->ledger.kept) &&
@@ -144,9 +161,6 @@ enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
     enum exit_code code = EXIT_USAGE;
 
     b.start = now_s();
-    for (size_t i = 0; i < plan->count; i++)
-        if (shard_takes(&options->shard, plan->jobs[i].name))
-            b.total += count_cases(&checked[i]);
     if ((options->junit == NULL || options->dry_run || output_check_junit(options->junit)) &&
         baselines_read(&baselines, plan, options) && ledger_open(&b.ledger, options) &&
         resume_read(&b)) {

@@ -177,6 +177,7 @@ enum exit_code pool_open(struct pool *p, struct batch *b)
     if (o->devices.text != NULL || any_for_device(p))
         list_devices(p, &first, &why);
     p->device_count = count_devices(p->devices);
+    b->has_no_device = p->devices != NULL && p->device_count == 0;
     if (o->devices.text != NULL && !interrupted)
         code = check_devices(p, &why);
     else if (o->workers > 0)

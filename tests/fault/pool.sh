@@ -26,6 +26,17 @@ refused() {
     expect "something ran" test ! -s refused.jsonl
 }
 
+begin "how many cases there are, with and without a device"
+{
+    printf '[global]\nplugin = mirror\nvariant = copy\nrepeat = 1\n'
+    printf '[job%d]\n' {1..25}
+} >many.ini
+run "$FAKE" many.ini
+expect_line "$STDERR" 'gpurun: 50 of 50: many.ini:job25 copy: passed, * ms'
+GPURUN_FAKE_DEVICE=none run "$FAKE" many.ini
+expect_line "$STDERR" 'gpurun: 1 of 25: many.ini:job1 cpu: passed, * ms'
+expect_line "$STDERR" 'gpurun: 25 of 25: many.ini:job25 cpu: passed, * ms'
+
 begin "--devices"
 export GPURUN_FAKE_DEVICES=2
 how='is no device: write all, or numbers from gpurun devices, 0,1; see gpurun --help'
