@@ -17,14 +17,25 @@
 
 /* A run with its listener: what the callbacks from the rounds need. */
 struct runner {
-    struct run run;
     const struct runner_listener *listener;
     const struct runner_order *order;
     json_t *job; /* the job's part of every record, once known */
     struct run_case *current;
     bool in_rounds;
     bool times_cpu; /* this process has its turn */
+    struct run run; /* last: run_prepare clears of it what it needs */
 };
+
+static struct runner *make_runner(const struct runner_order *order,
+                                  const struct runner_listener *listener)
+{
+    struct runner *r = allocate_uncleared(sizeof *r);
+
+    memset(r, 0, offsetof(struct runner, run));
+    r->order = order;
+    r->listener = listener;
+    return r;
+}
 
 static void say(struct runner *r, json_t *message)
 {
@@ -364,15 +375,13 @@ static enum runner_end lose_device(struct runner *r)
 enum runner_end runner_run(const struct job *job, const struct plugin *plugin,
                            const struct runner_order *order, const struct runner_listener *listener)
 {
-    struct runner *r = allocate(1, sizeof *r);
+    struct runner *r = make_runner(order, listener);
     struct faults faults = {0};
     const time_t now = time(NULL);
     enum gpurun_status status;
     enum runner_end end = RUNNER_DONE;
     struct tm utc;
 
-    r->listener = listener;
-    r->order = order;
     status = run_prepare(&r->run, job, plugin, &faults);
     strftime(r->run.started, sizeof r->run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     if (status != GPURUN_OK)
@@ -415,7 +424,7 @@ static json_t *describe_checked(struct run *run, bool options)
 json_t *runner_check(const struct job *job, const struct plugin *plugin, bool options,
                      struct faults *faults)
 {
-    struct run *run = allocate(1, sizeof *run);
+    struct run *run = allocate_uncleared(sizeof *run);
     json_t *described = NULL;
     enum gpurun_status status = run_prepare(run, job, plugin, faults);
 
@@ -444,13 +453,11 @@ json_t *runner_identify(const struct job *job, const struct plugin *plugin, int 
 {
     const struct runner_listener nobody = {silence, NULL, NULL};
     const struct runner_order order = {NULL, device};
-    struct runner *r = allocate(1, sizeof *r);
+    struct runner *r = make_runner(&order, &nobody);
     struct faults faults = {0};
     struct why no_gpu;
     json_t *found = NULL;
 
-    r->listener = &nobody;
-    r->order = &order;
     if (run_prepare(&r->run, job, plugin, &faults) == GPURUN_OK &&
         open_device(r, &no_gpu) == GPURUN_OK && run_setup(&r->run) == GPURUN_OK) {
         list_cases(&r->run, NULL);
