@@ -23,6 +23,7 @@ struct runner {
     struct run_case *current;
     bool in_rounds;
     bool times_cpu; /* this process has its turn */
+    bool has_told;  /* the listener knows the job's part */
     struct run run; /* last: run_prepare clears of it what it needs */
 };
 
@@ -67,12 +68,24 @@ static void enter(void *user, struct run_case *c, const char *phase)
         time_cpu(r, c != NULL && c->variant == NULL && r->in_rounds);
 }
 
+/* Without what it has of the job, once that was told. */
+static json_t *make_record(const struct runner *r, const struct run_case *c)
+{
+    json_t *record = record_case(&r->run, c, r->job), *value;
+    const char *name;
+
+    json_object_foreach(r->job, name,
+                        value) if (r->has_told && json_object_get(record, name) == value)
+        json_object_del(record, name);
+    return record;
+}
+
 static void send_record(struct runner *r, struct run_case *c)
 {
     if (c->skipped || c->done)
         return;
     c->done = true;
-    say(r, json_pack("{ssso}", "type", "record", "record", record_case(&r->run, c, r->job)));
+    say(r, json_pack("{ssso}", "type", "record", "record", make_record(r, c)));
 }
 
 /* --- which cases --- */
@@ -279,6 +292,7 @@ static void send_job(struct runner *r, const struct why *no_gpu)
     if (r->run.device == NULL)
         json_object_set_new(message, "no_gpu", json_text(no_gpu->text));
     say(r, message);
+    r->has_told = true;
 }
 
 static json_t *identities(const struct run *run)
