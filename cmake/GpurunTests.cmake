@@ -7,7 +7,8 @@ set(gpurun_test_environment
     GPURUN_SOURCE=${PROJECT_SOURCE_DIR}
     GPURUN_BUILD=${PROJECT_BINARY_DIR}
     UBSAN_OPTIONS=print_stacktrace=1
-    OMP_WAIT_POLICY=passive) # tests run side by side: a thread that waits must not spin
+    CK_DEFAULT_TIMEOUT=60 # seconds; Check's own 4 are few where tests run side by side
+    OMP_WAIT_POLICY=passive) # for the same reason a thread that waits must not spin
 set(gpurun_asan_options allocator_may_return_null=1)
 # A plugin that crashes must die of its signal under a sanitizer too.
 set(gpurun_asan_options_fault
@@ -49,6 +50,6 @@ function(gpurun_add_check_test file)
     if(stem MATCHES "^test_gpu_")
         gpurun_add_test(${name} gpu 600 ${name})
     else()
-        gpurun_add_test(${name} unit 120 ${name})
+        gpurun_add_test(${name} unit 300 ${name})
     endif()
 endfunction()

@@ -25,6 +25,7 @@ struct arguments {
     const char *only;
     const char *html;           /* `report` writes a page here; NULL: nowhere */
     bool has_comparison_option; /* --gap or --fail-on */
+    double timeout_s;           /* --timeout, for commands on plugins and devices; 0: not given */
     struct batch_options batch;
     char **words; /* what is left: command or files */
     int count;
@@ -49,7 +50,10 @@ static const char help[] =
     "\n"
     "  -s KEY=VALUE      override a key in every job\n"
     "  --only GLOB       only jobs whose full name, file:section, matches\n"
-    "  --timeout TIME    stop every job after so long (10s, 5m); the same as -s timeout=TIME\n"
+    "  --timeout TIME    stop every job after so long (10s, 5m); the same as -s timeout=TIME; and "
+    "so "
+    "long\n"
+    "                    a plugin may take to answer list, describe or selftest\n"
     "  --records FILE    append one JSON record per case, as it ends\n"
     "  --resume          leave out what has a record in FILE, unless it was interrupted\n"
     "  --resume-from F   the same for the records in F, which is only read; may be repeated\n"
@@ -165,11 +169,15 @@ static int do_files(const struct arguments *a, const char *command, char **files
 
 /* --- commands on plugins and devices --- */
 
+/* What a plugin may take to load and tell of itself, a driver to start; and all of a selftest. */
+static const double ANSWER_S = 60, SELFTEST_S = 600;
+
 /* The worker's result, or NULL with the reason printed. */
-static json_t *ask_result(const char *what, const char *plugin)
+static json_t *ask_result(const struct arguments *a, const char *what, const char *plugin)
 {
+    const double usual_s = strcmp(what, "selftest") == 0 ? SELFTEST_S : ANSWER_S;
     json_t *command = json_pack("{ssss}", "do", what, "plugin", plugin);
-    json_t *answer = batch_ask(command);
+    json_t *answer = batch_ask(command, plugin, a->timeout_s > 0 ? a->timeout_s : usual_s);
     json_t *result = json_incref(json_object_get(answer, "result"));
     const char *error = json_string_value(json_object_get(answer, "load_error"));
 
@@ -182,13 +190,13 @@ static json_t *ask_result(const char *what, const char *plugin)
 static const char no_plugins[] =
     "gpurun: no plugins found; GPURUN_PLUGIN_PATH names folders to look in\n";
 
-static int do_list(void)
+static int do_list(const struct arguments *a)
 {
     char **names = registry_names();
     int code = EXIT_PASSED;
 
     for (size_t i = 0; names[i] != NULL; i++) {
-        json_t *description = ask_result("describe", names[i]);
+        json_t *description = ask_result(a, "describe", names[i]);
 
         if (description != NULL)
             print_plugin_line(names[i], description);
@@ -202,8 +210,9 @@ static int do_list(void)
     return code;
 }
 
-static int do_describe(const char *name)
+static int do_describe(const struct arguments *a)
 {
+    const char *name = a->words[1];
     json_t *description;
     char **names;
     const char *nearest;
@@ -225,7 +234,7 @@ static int do_describe(const char *name)
         return EXIT_USAGE;
     }
     free(path);
-    description = ask_result("describe", name);
+    description = ask_result(a, "describe", name);
     if (description == NULL)
         return EXIT_NO_LOAD;
     print_plugin(description);
@@ -233,9 +242,9 @@ static int do_describe(const char *name)
     return EXIT_PASSED;
 }
 
-static int do_devices(void)
+static int do_devices(const struct arguments *a)
 {
-    json_t *devices = ask_result("devices", "devices");
+    json_t *devices = ask_result(a, "devices", "devices");
 
     if (devices == NULL)
         return EXIT_FAILED;
@@ -245,9 +254,9 @@ static int do_devices(void)
 }
 
 /* The instrument itself: clocks and comparisons. */
-static int test_measuring(void)
+static int test_measuring(const struct arguments *a)
 {
-    json_t *result = ask_result("measure", "selftest"), *line;
+    json_t *result = ask_result(a, "measure", "selftest"), *line;
     const bool passed = json_is_true(json_object_get(result, "passed"));
     size_t i;
 
@@ -257,13 +266,13 @@ static int test_measuring(void)
     return passed ? EXIT_PASSED : EXIT_FAILED;
 }
 
-static int do_selftest(void)
+static int do_selftest(const struct arguments *a)
 {
     char **names = registry_names();
-    int code = test_measuring();
+    int code = test_measuring(a);
 
     for (size_t i = 0; names[i] != NULL; i++) {
-        json_t *result = ask_result("selftest", names[i]);
+        json_t *result = ask_result(a, "selftest", names[i]);
         json_t *missed = json_object_get(result, "missed"), *text;
         size_t k;
 
@@ -328,10 +337,9 @@ enum {
 
 static bool set_timeout(struct arguments *a, const char *text)
 {
-    double seconds;
     struct why why;
 
-    if (value_parse_duration(text, &seconds, &why) != GPURUN_OK) {
+    if (value_parse_duration(text, &a->timeout_s, &why) != GPURUN_OK) {
         usage("--timeout: ", why.text);
         return false;
     }
@@ -561,7 +569,7 @@ static int dispatch(const struct arguments *a)
 {
     static const struct {
         const char *word;
-        int (*run)(void);
+        int (*run)(const struct arguments *a);
     } alone[] = {{"list", do_list}, {"devices", do_devices}, {"selftest", do_selftest}};
     const char *word = a->count > 0 ? a->words[0] : "";
 
@@ -580,11 +588,10 @@ static int dispatch(const struct arguments *a)
     if (strcmp(word, "tune") == 0)
         return a->count > 1 ? do_tune(a) : usage("tune: name a job file", "");
     if (strcmp(word, "describe") == 0)
-        return a->count == 2 ? do_describe(a->words[1])
-                             : usage("describe wants one PLUGIN, or core", "");
+        return a->count == 2 ? do_describe(a) : usage("describe wants one PLUGIN, or core", "");
     for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
         if (strcmp(word, alone[i].word) == 0)
-            return a->count == 1 ? alone[i].run() : usage(word, " takes no arguments");
+            return a->count == 1 ? alone[i].run(a) : usage(word, " takes no arguments");
     return do_files(a, "run", a->words, a->count);
 }
 

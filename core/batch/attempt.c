@@ -74,16 +74,18 @@ void attempt_identity(struct batch *b, const struct attempt *a, const char *name
     identity_key_of_text(case_id, plugin_build(b, batch_job(b, a)->core.plugin), key);
 }
 
-/* The job's part of a record whose worker died after it had told it. */
-static void add_heading(const struct attempt *a, json_t *record)
+/* A record, which it takes over, with the job's part, which the worker told once for all cases. */
+static json_t *add_heading(const struct attempt *a, json_t *record)
 {
-    static const char *const fields[] = {"memory", "options", "input", "environment", "cases"};
+    json_t *whole = a->heading != NULL ? json_copy(a->heading) : json_object();
 
-    for (size_t i = 0; a->heading != NULL && i < sizeof fields / sizeof fields[0]; i++)
-        if (json_object_get(record, fields[i]) == NULL)
-            json_object_set(record, fields[i], json_object_get(a->heading, fields[i]));
-    if (json_object_get(record, "cases") == NULL)
-        json_object_set(record, "cases", a->expected);
+    json_object_del(whole, "type");
+    json_object_del(whole, "no_gpu");
+    json_object_update(whole, record);
+    json_decref(record);
+    if (json_object_get(whole, "cases") == NULL)
+        json_object_set(whole, "cases", a->expected);
+    return whole;
 }
 
 /* What the worker did not know, or did not live to say. */
@@ -97,7 +99,6 @@ static void complete_record(struct batch *b, const struct attempt *a, json_t *re
 
     json_object_set_new(record, "attempts", json_integer(tries + 1));
     json_object_set_new(record, "job_id", json_string(a->question));
-    add_heading(a, record);
     if (json_text_at(record, "key")[0] != '\0')
         return;
     if (known != NULL) {
@@ -115,6 +116,7 @@ static void complete_record(struct batch *b, const struct attempt *a, json_t *re
 /* Takes over `record`. */
 static void take_record(struct batch *b, struct attempt *a, json_t *record)
 {
+    record = add_heading(a, record);
     complete_record(b, a, record);
     json_array_append(a->done, json_object_get(record, "variant"));
     ledger_enter(&b->ledger, record);

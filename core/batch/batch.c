@@ -11,9 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-json_t *batch_ask(json_t *command)
+json_t *batch_ask(json_t *command, const char *what, double seconds)
 {
     struct worker w = {0};
+    enum channel_event event;
     json_t *answer = NULL;
     char death[200];
 
@@ -21,13 +22,17 @@ json_t *batch_ask(json_t *command)
         fprintf(stderr, "gpurun: cannot start a process: %s\n", strerror(errno));
         return NULL;
     }
-    if (channel_receive(w.fd, 0, NULL, &answer) == CHANNEL_MESSAGE) {
-        worker_stop(&w, true);
-        return answer;
+    event = channel_receive(w.fd, seconds > 0 ? now_s() + seconds : 0, NULL, &answer);
+    if (event == CHANNEL_ENDED) {
+        worker_bury(&w, death, sizeof death);
+        fprintf(stderr, "gpurun: %s: the worker died: %s\n", what, death);
+        return NULL;
     }
-    worker_bury(&w, death, sizeof death);
-    fprintf(stderr, "gpurun: the worker died: %s\n", death);
-    return NULL;
+    worker_stop(&w, event == CHANNEL_MESSAGE);
+    if (event == CHANNEL_TIMEOUT)
+        fprintf(stderr, "gpurun: %s: no answer after %gs; --timeout TIME waits longer\n", what,
+                seconds);
+    return answer;
 }
 
 static void list_dry(struct batch *b, const struct attempt *a)

@@ -59,8 +59,9 @@ struct batch_options {
 enum exit_code batch_run(const struct plan *plan, const struct checked *checked,
                          const struct batch_options *options);
 
-/* Asks a fresh worker one thing outside any plan; NULL after it died, with a message printed. The answer
- * is the caller's: {"result":...} or {"load_error":TEXT}. */
-json_t *batch_ask(json_t *command);
+/* Asks a fresh worker one thing outside any plan, about `what`; NULL after it died or took longer than `seconds`
+ * (0: it may take for ever), with a message printed. The answer is the caller's: {"result":...} or
+ * {"load_error":TEXT}. */
+json_t *batch_ask(json_t *command, const char *what, double seconds);
 
 #endif

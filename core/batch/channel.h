@@ -1,6 +1,6 @@
 /*
- * JSON messages over a socket between the parent and a worker: each is its length in 4 bytes, then the
- * text. Either end may vanish at any byte.
+ * JSON messages over a socket between the parent and a worker: each is a mark and its length, 4 bytes each, then
+ * the text. Either end may vanish at any byte, and what a plugin writes into the channel is told by its mark.
  */
 #ifndef GPURUN_BATCH_CHANNEL_H
 #define GPURUN_BATCH_CHANNEL_H
@@ -21,8 +21,10 @@ bool channel_send(int fd, json_t *message);
 
 /* A message that is on its way. All zero before the first and after inbox_empty. */
 struct inbox {
-    uint32_t size; /* bytes */
-    size_t got;    /* of them, or of `size` itself while there is no text */
+    struct frame_head {
+        uint32_t mark, size; /* size: of the text, in bytes */
+    } head;
+    size_t got; /* bytes of the text, or of the head while there is no text */
     char *text;
 };
 

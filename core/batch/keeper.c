@@ -1,5 +1,6 @@
 #include "batch/keeper.h"
 
+#include "run/machine.h"
 #include "run/run.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -99,7 +100,8 @@ uint64_t keeper_available(void)
 /* Looks at the worker, and says in how many seconds to look again: before it can have come to the limit. */
 static double look(struct keeper_page *page, pid_t worker)
 {
-    const uint64_t limit = page->limit, taken = limit > 0 ? memory_of(worker) : 0;
+    const uint64_t limit = machine_proc_is_ours() ? page->limit : 0;
+    const uint64_t taken = limit > 0 ? memory_of(worker) : 0;
     double pause;
 
     if (limit == 0)
@@ -125,7 +127,7 @@ static void kill_children(void)
     FILE *f;
 
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)getpid(), (int)getpid());
-    if ((f = fopen(path, "re")) == NULL)
+    if (!machine_proc_is_ours() || (f = fopen(path, "re")) == NULL)
         return;
     while (fscanf(f, "%d", &pid) == 1)
         kill(pid, SIGKILL);

@@ -13,7 +13,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { KEEPER_STOP = SIGUSR1 }; /* ends the worker, then itself */
+enum {
+    KEEPER_STOP = SIGUSR1, /* ends the worker, then itself */
+    KEEPER_LOOK = SIGURG,  /* the limit is another; harmless before the keeper waits for signals */
+};
 
 /* What the parent and the keeper share; the worker, with its plugins, does not. */
 struct keeper_page {

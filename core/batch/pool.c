@@ -130,13 +130,14 @@ static enum case_status bury(struct slot *s, char *text, size_t size)
 /* One that was killed while it had nothing to do is replaced without a word. */
 static void replace_dead(struct slot *s)
 {
-    json_t *stray;
+    json_t *stray = NULL;
     char text[200];
 
-    if (s->worker.pid > 0 && channel_take(s->worker.fd, &s->worker.inbox, &stray) == CHANNEL_ENDED)
+    if (s->worker.pid > 0 &&
+        (channel_take(s->worker.fd, &s->worker.inbox, &stray) == CHANNEL_ENDED ||
+         worker_has_ended(&s->worker)))
         worker_bury(&s->worker, text, sizeof text);
-    else if (s->worker.pid > 0)
-        json_decref(stray);
+    json_decref(stray);
 }
 
 /* Sends the job's next command; at its end the place is idle. */
@@ -248,11 +249,20 @@ static void lose(struct pool *p, struct slot *s, enum case_status status, const 
     go_on_if_it_works(p, s);
 }
 
-static void hear(struct pool *p, struct slot *s)
+static void lose_worker(struct pool *p, struct slot *s)
 {
     enum case_status status;
-    json_t *message;
     char text[200];
+
+    sync_records(p);
+    status = worker_bury(&s->worker, text, sizeof text);
+    lose(p, s, status, text);
+}
+
+/* True when the worker lives and has no more to say for now. */
+static bool hear(struct pool *p, struct slot *s)
+{
+    json_t *message;
 
     for (int i = 0; i < MESSAGES_AT_ONCE && s->job != NULL && !p->batch->has_stopped; i++) {
         switch (channel_take(s->worker.fd, &s->worker.inbox, &message)) {
@@ -261,14 +271,21 @@ static void hear(struct pool *p, struct slot *s)
             json_decref(message);
             break;
         case CHANNEL_ENDED:
-            sync_records(p);
-            status = worker_bury(&s->worker, text, sizeof text);
-            lose(p, s, status, text);
-            return;
+            lose_worker(p, s);
+            return false;
         default:
-            return;
+            return true;
         }
     }
+    return false;
+}
+
+/* A keeper that was killed leaves its plugin's processes to nobody, and one of those may keep the channel open. */
+static void check_keeper(struct pool *p, struct slot *s)
+{
+    if (s->job != NULL && worker_has_ended(&s->worker) && hear(p, s) &&
+        worker_has_ended(&s->worker))
+        lose_worker(p, s);
 }
 
 static void check_deadline(struct pool *p, struct slot *s)
@@ -325,8 +342,10 @@ static void wait_for_workers(struct pool *p)
     for (size_t i = 0; i < p->slot_count && any; i++)
         if (p->polls[i].revents != 0)
             hear(p, &p->slots[i]);
-    for (size_t i = 0; i < p->slot_count; i++)
+    for (size_t i = 0; i < p->slot_count; i++) {
+        check_keeper(p, &p->slots[i]);
         check_deadline(p, &p->slots[i]);
+    }
     if (p->cpu_is_busy)
         pool_give_turn(p);
     if (records_sync_due(records) > 0 && now_s() >= records_sync_due(records))

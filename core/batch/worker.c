@@ -300,14 +300,31 @@ static uint64_t memory_limit(const struct worker *w, const struct plan *plan, co
     return limit == GPURUN_AUTO ? w->available : (uint64_t)limit;
 }
 
+/* The keeper may be asleep until the limit that was could be reached. */
+static void set_limit(struct worker *w, uint64_t limit)
+{
+    if (w->page->limit == limit)
+        return;
+    w->page->limit = limit;
+    kill(w->pid, KEEPER_LOOK);
+}
+
 bool worker_command(struct worker *w, const struct plan *plan, json_t *command)
 {
     if (w->pid == 0 && !worker_start(w, plan)) {
         json_decref(command);
         return false;
     }
-    w->page->limit = memory_limit(w, plan, command);
+    set_limit(w, memory_limit(w, plan, command));
     return channel_send(w->fd, command);
+}
+
+bool worker_has_ended(const struct worker *w)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    return w->pid > 0 && waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0;
 }
 
 /* Waits up to `seconds`. True when it has ended. */

@@ -35,10 +35,14 @@ bool worker_start(struct worker *w, const struct plan *plan);
 /* Sends a command, which it takes over, to the worker, started first if there is none. False when that fails. */
 bool worker_command(struct worker *w, const struct plan *plan, json_t *command);
 
+/* True when its keeper has ended: nothing more will be sent, even where a process that the plugin left keeps the
+ * channel open. */
+bool worker_has_ended(const struct worker *w);
+
 /* Ends it, kindly when it is idle, else at once. */
 void worker_stop(struct worker *w, bool kindly);
 
-/* After CHANNEL_ENDED: waits for it and says how it died, e.g. "killed by signal 11 (Segmentation
+/* After CHANNEL_ENDED or worker_has_ended: waits for it and says how it died, e.g. "killed by signal 11 (Segmentation
  * fault)". CASE_NO_MEMORY when it was stopped for what it took, else CASE_CRASHED. */
 enum case_status worker_bury(struct worker *w, char *text, size_t size);
 

@@ -19,6 +19,11 @@ void *allocate(size_t count, size_t size)
     return require(calloc(count ? count : 1, size));
 }
 
+void *allocate_uncleared(size_t size)
+{
+    return require(malloc(size));
+}
+
 char *copy_text(const char *text)
 {
     return require(strdup(text));

@@ -10,6 +10,7 @@
 
 /* Zeroed; never NULL. */
 void *allocate(size_t count, size_t size);
+void *allocate_uncleared(size_t size); /* for what is large, and mostly never touched */
 char *copy_text(const char *text);
 char *copy_text_n(const char *text, size_t length);
 char *format_text(const char *format, ...) __attribute__((format(printf, 1, 2)));

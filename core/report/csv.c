@@ -1,5 +1,7 @@
 /* CSV by RFC 4180: one line per record, ended by CR LF, a header first. */
+#include "job/memory.h"
 #include "report/output.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* What every file has, before the options and the inputs of its records. */
@@ -16,6 +18,7 @@ static const struct column {
     {"host", "environment.host"},
     {"status", "status"},
     {"reason", "reason"},
+    {"flags", "flags"},
     {"resumed", "resumed"},
     {"attempts", "attempts"},
     {"proof", "proof.mode"},
@@ -37,6 +40,12 @@ static const struct column {
     {"elements_per_s", "throughput.elements_per_s"},
     {"percent_of_limit", "limit.percent"},
     {"versus_cpu", "versus.cpu.median"},
+    {"path", "path"},
+    {"cache", "cache"},
+    {"launch", "launch"},
+    {"launch_gaps", "launch_gaps"},
+    {"runs_per_sample", "runs_per_sample"},
+    {"stop", "stop"},
     {"started", "started"},
     {"case_id", "case_id"},
     {"key", "key"},
@@ -62,12 +71,34 @@ static void write_field(FILE *to, const char *prefix, const char *text)
     fputs(is_quoted ? "\"" : "", to);
 }
 
+/* A list of words, such as flags, is one field with blanks between. */
+static void write_words(FILE *to, const json_t *list)
+{
+    const json_t *word;
+    char *text = copy_text("");
+    size_t i;
+
+    json_array_foreach(list, i, word) if (json_is_string(word))
+    {
+        char *longer = format_text("%s%s%s", text, text[0] ? " " : "", json_string_value(word));
+
+        free(text);
+        text = longer;
+    }
+    write_field(to, "", text);
+    free(text);
+}
+
 void csv_scalar(FILE *to, const json_t *value)
 {
     char text[64];
 
     if (json_is_string(value)) {
         write_field(to, "", json_string_value(value));
+        return;
+    }
+    if (json_is_array(value)) {
+        write_words(to, value);
         return;
     }
     output_scalar(value, text, sizeof text);

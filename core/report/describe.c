@@ -15,9 +15,9 @@ static json_t *option_json(const struct gpurun_option *row)
     char range[400];
 
     option_describe_range(row, range, sizeof range);
-    return json_pack("{ssssssssssss}", "name", row->name, "type", option_type_name(row), "default",
-                     row->def, "range", range, "unit", row->unit ? row->unit : "", "help",
-                     row->help);
+    return json_pack("{sbssssssssssss}", "tunable", (row->flags & GPURUN_OPTION_TUNABLE) != 0,
+                     "name", row->name, "type", option_type_name(row), "default", row->def, "range",
+                     range, "unit", row->unit ? row->unit : "", "help", row->help);
 }
 
 /* Whether the first device can run a variant, with the plugin's default options. */
@@ -121,8 +121,9 @@ static void print_option(const json_t *o)
 {
     printf("  %-13s %-13s default %-9s", json_text_at(o, "name"), json_text_at(o, "type"),
            json_text_at(o, "default")[0] ? json_text_at(o, "default") : "none");
-    printf("%s%s%s%s\n", json_text_at(o, "range")[0] ? " " : "", json_text_at(o, "range"),
-           json_text_at(o, "unit")[0] ? " " : "", json_text_at(o, "unit"));
+    printf("%s%s%s%s%s\n", json_text_at(o, "range")[0] ? " " : "", json_text_at(o, "range"),
+           json_text_at(o, "unit")[0] ? " " : "", json_text_at(o, "unit"),
+           json_is_true(json_object_get(o, "tunable")) ? " (tunable)" : "");
     printf("  %-13s %s\n", "", json_text_at(o, "help"));
 }
 

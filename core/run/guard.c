@@ -1,6 +1,7 @@
 #include "run/guard.h"
 
 #include "job/memory.h"
+#include "run/machine.h"
 #include <fcntl.h>
 #include <fenv.h>
 #include <limits.h>
@@ -188,7 +189,7 @@ static bool has_processes(void)
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
         return true;
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)keeper, (int)keeper);
-    if ((f = fopen(path, "re")) == NULL)
+    if (!machine_proc_is_ours() || (f = fopen(path, "re")) == NULL)
         return false;
     if (fgets(text, sizeof text, f) == NULL)
         text[0] = '\0';

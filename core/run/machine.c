@@ -2,7 +2,9 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* From `from` up, the first processor that is in the set or, where `in` is 0, is not. */
 static int next_cpu(const cpu_set_t *set, int from, int in)
@@ -46,4 +48,11 @@ void machine_governor(char *text, size_t size)
         text[0] = '\0';
     text[strcspn(text, "\n")] = '\0';
     fclose(f);
+}
+
+bool machine_proc_is_ours(void)
+{
+    char text[32] = "";
+
+    return readlink("/proc/self", text, sizeof text - 1) > 0 && strtol(text, NULL, 10) == getpid();
 }

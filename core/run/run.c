@@ -300,7 +300,11 @@ enum gpurun_status run_prepare(struct run *run, const struct job *job, const str
     const size_t before = faults->count;
     struct why why;
 
-    *run = (struct run){.job = job, .plugin = plugin, .core = job->core, .device_index = -1};
+    memset(run, 0, offsetof(struct run, cases));
+    run->job = job;
+    run->plugin = plugin;
+    run->core = job->core;
+    run->device_index = -1;
     run->ctx.core = &run_core;
     run->ctx.options = allocate(1, plugin->table->options_bytes);
     run->ctx.state = allocate(1, plugin->table->state_bytes);

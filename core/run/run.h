@@ -78,7 +78,6 @@ struct run {
     struct sharing sharing; /* of the device, while it was measured */
     struct buffer buffers[TENSORS_MAX];
     int buffer_count;
-    struct run_case cases[CASES_MAX];
     int case_count;
     struct run_case *judged;  /* whose answer verify is looking at */
     struct run_case *running; /* whose run_cpu or run_gpu is at work */
@@ -99,6 +98,7 @@ struct run {
     const char *stop; /* why the rounds ended: repeat, precise, cap or max_time; NULL before */
     bool is_settled;  /* warm-up went on until times were steady */
     char started[32]; /* UTC, ISO 8601 */
+    struct run_case cases[CASES_MAX]; /* last, for those behind case_count are never touched */
 };
 
 /* Services for plugins; a run's ctx.core points to it. */

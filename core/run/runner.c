@@ -17,14 +17,26 @@
 
 /* A run with its listener: what the callbacks from the rounds need. */
 struct runner {
-    struct run run;
     const struct runner_listener *listener;
     const struct runner_order *order;
     json_t *job; /* the job's part of every record, once known */
     struct run_case *current;
     bool in_rounds;
     bool times_cpu; /* this process has its turn */
+    bool has_told;  /* the listener knows the job's part */
+    struct run run; /* last: run_prepare clears of it what it needs */
 };
+
+static struct runner *make_runner(const struct runner_order *order,
+                                  const struct runner_listener *listener)
+{
+    struct runner *r = allocate_uncleared(sizeof *r);
+
+    memset(r, 0, offsetof(struct runner, run));
+    r->order = order;
+    r->listener = listener;
+    return r;
+}
 
 static void say(struct runner *r, json_t *message)
 {
@@ -56,12 +68,24 @@ static void enter(void *user, struct run_case *c, const char *phase)
         time_cpu(r, c != NULL && c->variant == NULL && r->in_rounds);
 }
 
+/* Without what it has of the job, once that was told. */
+static json_t *make_record(const struct runner *r, const struct run_case *c)
+{
+    json_t *record = record_case(&r->run, c, r->job), *value;
+    const char *name;
+
+    json_object_foreach(r->job, name,
+                        value) if (r->has_told && json_object_get(record, name) == value)
+        json_object_del(record, name);
+    return record;
+}
+
 static void send_record(struct runner *r, struct run_case *c)
 {
     if (c->skipped || c->done)
         return;
     c->done = true;
-    say(r, json_pack("{ssso}", "type", "record", "record", record_case(&r->run, c, r->job)));
+    say(r, json_pack("{ssso}", "type", "record", "record", make_record(r, c)));
 }
 
 /* --- which cases --- */
@@ -268,6 +292,7 @@ static void send_job(struct runner *r, const struct why *no_gpu)
     if (r->run.device == NULL)
         json_object_set_new(message, "no_gpu", json_text(no_gpu->text));
     say(r, message);
+    r->has_told = true;
 }
 
 static json_t *identities(const struct run *run)
@@ -364,15 +389,13 @@ static enum runner_end lose_device(struct runner *r)
 enum runner_end runner_run(const struct job *job, const struct plugin *plugin,
                            const struct runner_order *order, const struct runner_listener *listener)
 {
-    struct runner *r = allocate(1, sizeof *r);
+    struct runner *r = make_runner(order, listener);
     struct faults faults = {0};
     const time_t now = time(NULL);
     enum gpurun_status status;
     enum runner_end end = RUNNER_DONE;
     struct tm utc;
 
-    r->listener = listener;
-    r->order = order;
     status = run_prepare(&r->run, job, plugin, &faults);
     strftime(r->run.started, sizeof r->run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     if (status != GPURUN_OK)
@@ -415,7 +438,7 @@ static json_t *describe_checked(struct run *run, bool options)
 json_t *runner_check(const struct job *job, const struct plugin *plugin, bool options,
                      struct faults *faults)
 {
-    struct run *run = allocate(1, sizeof *run);
+    struct run *run = allocate_uncleared(sizeof *run);
     json_t *described = NULL;
     enum gpurun_status status = run_prepare(run, job, plugin, faults);
 
@@ -444,13 +467,11 @@ json_t *runner_identify(const struct job *job, const struct plugin *plugin, int 
 {
     const struct runner_listener nobody = {silence, NULL, NULL};
     const struct runner_order order = {NULL, device};
-    struct runner *r = allocate(1, sizeof *r);
+    struct runner *r = make_runner(&order, &nobody);
     struct faults faults = {0};
     struct why no_gpu;
     json_t *found = NULL;
 
-    r->listener = &nobody;
-    r->order = &order;
     if (run_prepare(&r->run, job, plugin, &faults) == GPURUN_OK &&
         open_device(r, &no_gpu) == GPURUN_OK && run_setup(&r->run) == GPURUN_OK) {
         list_cases(&r->run, NULL);

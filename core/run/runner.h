@@ -10,7 +10,7 @@
  *   {"type":"phase","case":NAME or null,"phase":TEXT}   before anything that could crash or hang
  *   {"type":"cases","cases":{NAME:{"case_id":..,"key":..}}}   before the data
  *   {"type":"job",...}       once the data is there: what the table's heading shows, and the case names
- *   {"type":"record",...}    a case has ended; "record" is the record
+ *   {"type":"record",...}    a case has ended; "record" is the record, without the fields that are as in "job"
  *   {"type":"no-device"}     one was demanded and there is none
  * `say` takes over the message. `time_cpu` returns once no other gpurun times the CPU, and with false ends
  * this process's turn; NULL: nothing is timed. */

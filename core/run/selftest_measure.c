@@ -1,6 +1,7 @@
 #include "run/selftest_measure.h"
 
 #include "job/memory.h"
+#include "report/compare.h"
 #include "run/case.h"
 #include "run/record.h"
 #include "run/sample.h"
@@ -14,7 +15,7 @@
 enum { READINGS = 20, TRIALS = 100, LATE_ROUND = 1000 /* in which copies are not timed apart */ };
 enum { NOTHING, WAIT_SHORT, WAIT_LONG, ONE, OTHER, KINDS };
 
-static const double CLOCK_ERROR = 0.01, GAP = 0.01, SHORT_S = 1e-3, LONG_S = 10e-3, SAME_S = 1e-4;
+static const double CLOCK_ERROR = 0.01, SHORT_S = 1e-3, LONG_S = 10e-3, SAME_S = 1e-4;
 static const double EMPTY_ERROR_MS = 0.2e-3, EMPTY_ERROR_CPU_MS = 1e-3;
 
 /* --- a plugin of the core's own, whose variants are the kinds of work --- */
@@ -223,11 +224,13 @@ static enum gpurun_status test_nothing(struct instrument *t)
     return GPURUN_OK;
 }
 
-/* Whether the intervals of two medians are apart, and the medians by more than 1 %. */
-static bool are_apart(const struct stats *a, const struct stats *b)
+/* What `gpurun compare` would say of the two, by its own gap. */
+static enum verdict compare_kinds(const struct instrument *t, int before, int now)
 {
-    return (a->low > b->high && a->median > (1 + GAP) * b->median) ||
-           (b->low > a->high && b->median > (1 + GAP) * a->median);
+    const struct stats b = stats_of_kind(t, before), n = stats_of_kind(t, now);
+
+    return verdict_of(&(struct interval){b.low, b.median, b.high, (long long)b.n},
+                      &(struct interval){n.low, n.median, n.high, (long long)n.n}, COMPARE_GAP);
 }
 
 static enum gpurun_status test_same(struct instrument *t)
@@ -235,7 +238,7 @@ static enum gpurun_status test_same(struct instrument *t)
     int apart = 0;
 
     for (int trial = 0; trial < TRIALS; trial++) {
-        struct stats one, other;
+        enum verdict verdict;
 
         samples_free(&t->run.cases[ONE].time_ms);
         samples_free(&t->run.cases[OTHER].time_ms);
@@ -245,9 +248,8 @@ static enum gpurun_status test_same(struct instrument *t)
             GPURUN_TRY(read_once(t, first));
             GPURUN_TRY(read_once(t, ONE + OTHER - first));
         }
-        one = stats_of_kind(t, ONE);
-        other = stats_of_kind(t, OTHER);
-        apart += are_apart(&one, &other);
+        verdict = compare_kinds(t, ONE, OTHER);
+        apart += verdict == VERDICT_FASTER || verdict == VERDICT_SLOWER;
     }
     say(t, apart == 0, "two identical variants: neither faster nor slower %d times of %d",
         TRIALS - apart, TRIALS);

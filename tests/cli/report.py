@@ -20,6 +20,8 @@ def as_text(value):
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return " ".join(word for word in value if isinstance(word, str))
     return str(value)
 
 
@@ -52,6 +54,13 @@ COLUMNS = {
     "bytes_per_s": ("throughput", "bytes_per_s"),
     "percent_of_limit": ("limit", "percent"),
     "versus_cpu": ("versus", "cpu", "median"),
+    "flags": ("flags",),
+    "path": ("path",),
+    "cache": ("cache",),
+    "launch": ("launch",),
+    "launch_gaps": ("launch_gaps",),
+    "runs_per_sample": ("runs_per_sample",),
+    "stop": ("stop",),
     "case_id": ("case_id",),
     "key": ("key",),
 }

@@ -90,13 +90,19 @@ end
 expect_exit 137
 all_gone
 
-begin "the keeper is killed: what a plugin left is nobody's then, and may hold the channel until the timeout"
+begin "the keeper is killed: what a plugin left is nobody's then, and holds the channel; told long before the timeout"
 start
-kill -KILL "$KEEPER" "$(tail -n 1 children)"
+stray=$(tail -n 1 children)
+SECONDS=0
+kill -KILL "$KEEPER"
 end
+expect "$SECONDS s" test $SECONDS -lt 20
 expect_exit 1
+expect_line "$STDOUT" 'cpu: *: killed by signal 9 (Killed): by the system for memory, or by hand'
 expect_line "$STDOUT" 'FAILED: 1 of 2 cases passed, 1 not'
 expect "the worker is left" wait_until 5 is_gone "$WORKER"
+expect "the daemon does not hold the channel" test -e "/proc/$stray/exe"
+kill -KILL "$stray"
 
 begin "everybody gets SIGTERM, as from Slurm: the parent decides"
 start
@@ -109,4 +115,37 @@ expect_exit 130
 expect_line "$STDOUT" 'INTERRUPTED: 0 of 2 cases passed, 2 not'
 all_gone
 
-finish 22
+begin "a limit below that of the job before counts at once, though the keeper sleeps until the old one could be met"
+cat >limits.ini <<'EOF'
+[global]
+plugin = mirror
+device = cpu
+repeat = 1
+warmup = 0
+[before]
+memory_limit = 60G
+[above]
+memory_limit = 300M
+misbehave = leak
+hook = run_cpu
+EOF
+if is_sanitized; then
+    echo "not tested: memory limits, as the sanitizer takes memory of its own"
+else
+    run timeout 60 "$GPURUN" limits.ini
+    expect_exit 1
+    expect_line "$STDOUT" 'cpu: *: took * GB of memory, more than its 0.3 GB: stopped (memory_limit)'
+    expect_line "$STDOUT" 'FAILED: 1 of 2 cases passed, 1 not'
+fi
+
+begin "a /proc of other process numbers: nobody else's process is looked at or ended"
+if unshare --pid --fork true 2>"$WORK/.unshare"; then
+    run timeout 60 unshare --pid --fork "$GPURUN" job.ini --only '*:after'
+    expect_exit 0
+    expect_line "$STDOUT" 'PASSED: 1 of 1 cases passed'
+    expect_empty "$STDERR"
+else
+    echo "not tested: $(head -n 1 "$WORK/.unshare")"
+fi
+
+finish 26

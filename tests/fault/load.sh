@@ -119,8 +119,20 @@ expect_text "$STDOUT" '2 jobs, 1 could not be checked
 '
 run "$GPURUN" describe constructor
 expect_exit 3
-expect_text "$STDERR" 'gpurun: the worker died: killed by signal 11 (Segmentation fault)
+expect_text "$STDERR" 'gpurun: constructor: the worker died: killed by signal 11 (Segmentation fault)
 '
+
+begin "a plugin that never has done loading"
+export MISBEHAVE=hang
+mkdir alone
+cp "$GPURUN" alone/gpurun # where no other plugin is found
+cp -r plugins/constructor alone
+for command in 'describe constructor' list selftest; do
+    # shellcheck disable=SC2086
+    GPURUN_PLUGIN_PATH=$PWD/alone run timeout 60 alone/gpurun $command --timeout 2s
+    expect "exit code $CODE of $command" test "$CODE" -eq 3 -o "$command $CODE" = 'selftest 1'
+    expect_line "$STDERR" 'gpurun: constructor: no answer after 2s; --timeout TIME waits longer'
+done
 unset MISBEHAVE
 
 begin "an ending that is not .so"

@@ -15,25 +15,33 @@ if ! localedef -i de_DE -f UTF-8 "$PWD/de_DE.UTF-8" 2>"$WORK/.locale"; then
 fi
 export LOCPATH=$PWD
 
-# write_job HOOK WHAT: the job that misbehaves, and one after it that looks for traces.
-write_job() {
+hooks='setup run_cpu run_gpu verify teardown'
+
+# start_file: the part of job.ini that is for all jobs. Each looks in every hook for traces of the jobs before it.
+start_file() {
     rm -f children
-    cat >job.ini <<END
+    cat >job.ini <<'END'
 [global]
 plugin = mirror
+variant = copy
 repeat = 2
 warmup = 2
 witness = yes
 memory_limit = 300M
 timeout = 20s
-[bad]
-variant = copy
-misbehave = $2
-hook = $1
-${3:-}
-[good]
-variant = copy
 END
+}
+
+# add_jobs SECTION WHAT... [-- LINE...]: jobs that misbehave, one for each hook and WHAT.
+add_jobs() {
+    local section=$1 whats=
+    shift
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        whats=$whats${whats:+, }$1
+        shift
+    done
+    printf '[%s]\nhook = %s\nmisbehave = %s\n' "$section" "${hooks// /, }" "$whats" >>job.ini
+    [ $# -lt 2 ] || printf '%s\n' "${@:2}" >>job.ini
 }
 
 # No process that a plugin forked lives on.
@@ -41,6 +49,7 @@ no_stray() {
     local pid
     [ -e children ] || return 0
     while read -r pid; do
+        checks=$((checks + 1))
         if [ -e "/proc/$pid" ]; then
             fail "process $pid is left"
             kill -KILL "$pid"
@@ -54,88 +63,113 @@ expect_records() {
     expect_cases "$1"
 }
 
-# costs HOOK WHAT STATUS HOW: one misbehaviour that ends the worker.
-costs() {
-    local hook=$1 what=$2 status=$3 how=$4 lost code=1
-    begin "$hook $what"
-    write_job "$hook" "$what" "${5:-}"
-    run timeout 60 "$FAKE" job.ini --json --records records.jsonl
-    case $hook in
-    setup) lost="bad cpu $status: setup: $how" ;;
-    run_cpu) lost="bad cpu $status: proof: $how
-bad copy passed" ;;
-    run_gpu) lost="bad copy $status: proof: $how
-bad cpu passed" ;;
-    verify) lost="bad cpu $status: proof: $how
-bad copy $status: proof: $how" ;;
-    teardown)
-        lost='bad cpu passed
-bad copy passed'
-        expect_line "$STDERR" "gpurun: job.ini:bad: teardown: ${how//X GB/* GB}"
-        ;;
-    esac
-    expect_exit $code
-    expect_records "$lost
-good cpu passed
-good copy passed
-"
-    no_stray
-}
-
 segv='killed by signal 11 (Segmentation fault)'
 abrt='killed by signal 6 (Aborted)'
 fpe='killed by signal 8 (Floating point exception)'
 ended='the process ended by itself with exit code 0'
-late='not done after 0.3s (timeout)'
+late='not done after 0.6s (timeout)'
 gone='the process ended by itself with exit code 1'
 muddle='it closed its channel or wrote to it, and went on: stopped'
 much='took X GB of memory, more than its X GB: stopped (memory_limit)'
 
-for hook in setup run_cpu run_gpu verify teardown; do
-    costs $hook crash crashed "$segv"
-    costs $hook abort crashed "$abrt"
-    costs $hook exit crashed "$ended"
-    costs $hook quit crashed "$ended"
-    costs $hook divide crashed "$fpe"
-    costs $hook overflow crashed "$segv"
-    costs $hook hang timeout "$late" 'timeout = 300ms'
-    costs $hook spin timeout "$late" 'timeout = 300ms'
-    costs $hook close-channel crashed "$gone"
-    costs $hook write-channel crashed "$muddle"
-    is_sanitized || costs $hook devour out-of-memory "$much"
-done
+# --- what ends the worker, or has it ended ---
 
-# bears HOOK WHAT: it changes the process, and nothing comes of it: all pass, in the same job and in the next.
-bears() {
-    begin "$1 $2"
-    write_job "$1" "$2"
-    run timeout 60 "${3:-$FAKE}" job.ini --json
-    expect_exit 0
-    if [ "${3:-$FAKE}" = "$FAKE" ]; then
-        expect_records 'bad cpu passed
-bad copy passed
-good cpu passed
-good copy passed
-'
-    fi
-    no_stray
+# expect_lost SECTION WHAT STATUS HOW: what that costs in each hook, into `wanted`; in teardown, a line on standard error.
+# A job's name has the keys of which there are several.
+wanted=''
+torn=()
+expect_lost() {
+    local what=$2 status=$3 how=$4 hook name
+    for hook in $hooks; do
+        name=$1/hook=$hook,misbehave=$what
+        [ "$1" != takes ] || name=$1/hook=$hook
+        case $hook in
+        setup) wanted+="$name cpu $status: setup: $how"$'\n' ;;
+        run_cpu) wanted+="$name cpu $status: proof: $how"$'\n'"$name copy passed"$'\n' ;;
+        run_gpu) wanted+="$name copy $status: proof: $how"$'\n'"$name cpu passed"$'\n' ;;
+        verify) wanted+="$name cpu $status: proof: $how"$'\n'"$name copy $status: proof: $how"$'\n' ;;
+        teardown)
+            wanted+="$name cpu passed"$'\n'"$name copy passed"$'\n'
+            torn+=("gpurun: job.ini:$name: teardown: ${how//X GB/* GB}")
+            ;;
+        esac
+    done
 }
 
-for what in close-streams write-streams print chdir umask locale signals float-mode child daemon zombie; do
-    for hook in setup run_cpu run_gpu verify teardown; do
-        bears $hook $what
+# The order of a sweep: every WHAT of the first hook, then of the next.
+sort_wanted() {
+    local section hook what
+    for section in ends waits takes; do
+        for hook in $hooks; do
+            for what in crash abort exit quit divide overflow close-channel write-channel hang spin; do
+                grep "^$section/hook=$hook,misbehave=$what " <<<"$wanted"
+            done
+            grep "^$section/hook=$hook " <<<"$wanted"
+        done
+    done
+}
+
+begin "what ends a worker, in every hook"
+start_file
+add_jobs ends crash abort exit quit divide overflow close-channel write-channel
+expect_lost ends crash crashed "$segv"
+expect_lost ends abort crashed "$abrt"
+expect_lost ends exit crashed "$ended"
+expect_lost ends quit crashed "$ended"
+expect_lost ends divide crashed "$fpe"
+expect_lost ends overflow crashed "$segv"
+expect_lost ends close-channel crashed "$gone"
+expect_lost ends write-channel crashed "$muddle"
+add_jobs waits hang spin -- 'timeout = 600ms'
+expect_lost waits hang timeout "$late"
+expect_lost waits spin timeout "$late"
+if ! is_sanitized; then
+    add_jobs takes devour
+    expect_lost takes devour out-of-memory "$much"
+fi
+printf '[good]\n' >>job.ini
+run timeout 250 "$FAKE" job.ini --json
+expect_exit 1
+expect_records "$(sort_wanted)
+good cpu passed
+good copy passed
+"
+for line in "${torn[@]}"; do
+    expect_line "$STDERR" "$line"
+done
+
+# --- what changes the process, and nothing comes of it: all pass, in the same job and in the next ---
+
+begin "what a worker outlives, in every hook"
+start_file
+whats='close-streams write-streams print chdir umask locale signals float-mode child daemon zombie'
+# shellcheck disable=SC2086
+add_jobs bears $whats
+wanted=
+for hook in $hooks; do
+    for what in $whats; do
+        wanted+="bears/hook=$hook,misbehave=$what cpu passed"$'\n'"bears/hook=$hook,misbehave=$what copy passed"$'\n'
     done
 done
-expect_empty "$STDERR"
+run timeout 250 "$FAKE" job.ini --json
+expect_exit 0
+expect_records "$wanted"
+expect_no_line "$STDERR" 'gpurun: job.ini'
+expect "no child was left to be ended" test "$(wc -l <children)" -ge 10
+no_stray
 
 begin "threads that outlive their hook end with the worker"
-for hook in setup run_cpu verify teardown; do
-    bears $hook thread "$GPURUN"
-done
+start_file
+hooks='setup run_cpu verify teardown' add_jobs bears thread
+run timeout 60 "$GPURUN" job.ini -s device=cpu --json
+expect_exit 0
+expect_records "$(printf 'bears/hook=%s cpu passed\n' setup run_cpu verify teardown)
+"
 
 if ! is_sanitized; then
     begin "a leak of 1 GB per run"
-    write_job run_cpu leak
+    start_file
+    printf '[bad]\nhook = run_cpu\nmisbehave = leak\n[good]\n' >>job.ini
     run "$GPURUN" job.ini -s device=cpu -s memory_limit=1200M --json
     expect_exit 1
     expect_records 'bad cpu out-of-memory: warm-up: took X GB of memory, more than its X GB: stopped (memory_limit)
@@ -148,8 +182,9 @@ good cpu passed
 fi
 
 begin "a hundred megabytes go to standard error"
-write_job run_cpu flood
-run timeout 120 "$GPURUN" job.ini --only '*:bad' -s repeat=1 -s warmup=0 --json
+start_file
+printf '[bad]\nhook = run_cpu\nmisbehave = flood\n' >>job.ini
+run timeout 120 "$GPURUN" job.ini -s device=cpu -s repeat=1 -s warmup=0 --json
 expect_exit 0
 expect "not JSON" python3 -m json.tool "$STDOUT" /dev/null
 expect "$(stat -c %s "$STDERR") bytes" test "$(stat -c %s "$STDERR")" -ge 200000000
@@ -157,7 +192,7 @@ expect "$(stat -c %s "$STDERR") bytes" test "$(stat -c %s "$STDERR")" -ge 200000
 
 # --- while the plugin is loaded ---
 
-# loads WHAT CODE LINE: the constructor of the first job's plugin misbehaves; that job's record, the other passes.
+# loads WHATS CODE LINE [TIMEOUT]: the constructor of the first job's plugin does WHATS; that job's record, the other passes.
 loads() {
     begin "constructor $1"
     rm -f children
@@ -176,14 +211,12 @@ loads exit 1 "crashed: start: $ended"
 loads quit 1 "crashed: start: $ended"
 loads divide 1 "crashed: start: $fpe"
 loads overflow 1 "crashed: start: $segv"
-loads hang 1 "timeout: start: $late" 300ms
-loads spin 1 "timeout: start: $late" 300ms
+loads hang 1 "timeout: start: $late" 600ms
+loads spin 1 "timeout: start: $late" 600ms
 loads close-channel 1 "crashed: start: $gone"
 loads write-channel 1 "crashed: start: $muddle"
 is_sanitized || loads devour 1 "out-of-memory: start: $much"
-for what in close-streams write-streams print chdir umask locale signals float-mode thread child daemon zombie; do
-    loads $what 0 passed
-done
+loads close-streams,write-streams,print,chdir,umask,locale,signals,float-mode,thread,child,daemon,zombie 0 passed
 
 [ $german = yes ] || echo "not tested: a locale with commas"
-finish 270
+finish 70

@@ -28,8 +28,12 @@ static void write_bytes(const void *bytes, size_t size)
     ck_assert_int_eq(write(ends[0], bytes, size), (ssize_t)size);
 }
 
+/* As every frame begins, whatever the machine's byte order. */
+static const uint32_t mark = 0x9D1C02E7;
+
 static void write_frame(uint32_t length, const char *text)
 {
+    write_bytes(&mark, sizeof mark);
     write_bytes(&length, sizeof length);
     write_bytes(text, strlen(text));
 }
@@ -110,12 +114,13 @@ START_TEST(test_message_in_pieces)
 {
     static const char text[] = "{\"a\":[1,2,3]}";
     const uint32_t length = sizeof text - 1;
-    char frame[sizeof length + sizeof text - 1];
-    struct inbox in = {.size = 0};
+    char frame[sizeof mark + sizeof length + sizeof text - 1];
+    struct inbox in = {.got = 0};
     json_t *message, *whole = json_loads(text, 0, NULL);
 
-    memcpy(frame, &length, sizeof length);
-    memcpy(frame + sizeof length, text, length);
+    memcpy(frame, &mark, sizeof mark);
+    memcpy(frame + sizeof mark, &length, sizeof length);
+    memcpy(frame + sizeof mark + sizeof length, text, length);
     for (size_t i = 0; i < sizeof frame; i++) {
         ck_assert_int_eq(channel_take(ends[1], &in, &message), CHANNEL_TIMEOUT);
         ck_assert_ptr_null(message);
@@ -156,14 +161,52 @@ START_TEST(test_garbage)
 }
 END_TEST
 
+/* What a plugin wrote into the channel, with a message behind it or, at the first of them, none. */
+static const struct stray {
+    const char *bytes;
+    size_t size;
+    bool is_told_at_once;
+} strays[] = {{"\n", 1, true},
+              {"\x05\0\0", 3, true},
+              {"\0\0\0\0\0\0\0\0\0\0\0\0", 12, true},
+              {"\xE7\x02\x1C\x9D", 4, false}, /* the mark itself, on most machines */
+              {"{\"type\":\"end\"}", 14, true}};
+
+START_TEST(test_stray_bytes)
+{
+    const struct stray *s = &strays[_i];
+    struct inbox in = {.got = 0};
+    json_t *message;
+
+    write_bytes(s->bytes, s->size);
+    ck_assert_int_eq(channel_take(ends[1], &in, &message),
+                     s->is_told_at_once ? CHANNEL_ENDED : CHANNEL_TIMEOUT);
+    inbox_empty(&in);
+    write_bytes(s->bytes, s->size);
+    ck_assert(channel_send(ends[0], json_object()));
+    receive(CHANNEL_ENDED);
+}
+END_TEST
+
+START_TEST(test_stray_bytes_behind_a_message)
+{
+    ck_assert(channel_send(ends[0], json_object()));
+    write_bytes("x", 1);
+    json_decref(receive(CHANNEL_MESSAGE));
+    receive(CHANNEL_ENDED);
+}
+END_TEST
+
 /* The other end goes away after each byte of a message. */
 START_TEST(test_torn_frame)
 {
     static const char frame[] = "\x09\x00\x00\x00{\"a\":123}";
-    const size_t whole = sizeof frame - 1;
+    const size_t whole = sizeof mark + sizeof frame - 1, start = (size_t)_i;
     json_t *message;
 
-    write_bytes(frame, (size_t)_i);
+    write_bytes(&mark, start < sizeof mark ? start : sizeof mark);
+    if (start > sizeof mark)
+        write_bytes(frame, start - sizeof mark);
     shutdown(ends[0], SHUT_WR);
     message = receive((size_t)_i == whole ? CHANNEL_MESSAGE : CHANNEL_ENDED);
     ck_assert_int_eq(json_integer_value(json_object_get(message, "a")),
@@ -206,12 +249,13 @@ END_TEST
 
 START_TEST(test_deadline)
 {
-    static const char *const starts[] = {"", "\x09\x00", "\x09\x00\x00\x00{\"a\""};
+    static const char rest[] = "\x09\x00\x00\x00{\"a\"";
     static const size_t sizes[] = {0, 2, 8};
     const double start = now_s();
     json_t *message;
 
-    write_bytes(starts[_i], sizes[_i]);
+    write_bytes(&mark, _i > 0 ? sizeof mark : 0);
+    write_bytes(rest, sizes[_i]);
     ck_assert_int_eq(channel_receive(ends[1], start + 0.2, NULL, &message), CHANNEL_TIMEOUT);
     ck_assert_ptr_null(message);
     ck_assert(now_s() - start >= 0.2);
@@ -265,7 +309,9 @@ static Suite *channel_suite(void)
     tcase_set_timeout(right, 60);
     tcase_add_checked_fixture(wrong, open_pair, close_pair);
     tcase_add_loop_test(wrong, test_garbage, 0, COUNT(garbages));
-    tcase_add_loop_test(wrong, test_torn_frame, 0, 14);
+    tcase_add_loop_test(wrong, test_torn_frame, 0, 18);
+    tcase_add_loop_test(wrong, test_stray_bytes, 0, COUNT(strays));
+    tcase_add_test(wrong, test_stray_bytes_behind_a_message);
     tcase_add_test(wrong, test_peer_is_gone);
     tcase_add_test(wrong, test_what_was_sent_before_the_end_arrives);
     tcase_add_test(wrong, test_message_that_is_no_json);
