@@ -28,11 +28,25 @@ static enum gpurun_status find_fill(struct gpurun_ctx *ctx)
     return gpurun_fail(ctx, GPURUN_UNSUPPORTED, NULL, "the driver has no cuMemsetD32Async");
 }
 
+/* Between two places of the host's memory CUDA would copy without the device. */
+static enum gpurun_status copy_supported(struct gpurun_ctx *ctx)
+{
+    const void *in = bandwidth_state_of(ctx)->in->dev;
+    struct cudaPointerAttributes where = {};
+
+    if (in != NULL)
+        GPURUN_CUDA_TRY(ctx, cudaPointerGetAttributes(&where, in));
+    if (where.type == cudaMemoryTypeHost)
+        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "memory",
+                           "with zerocopy both arrays lie on the host: the device would not copy");
+    return GPURUN_OK;
+}
+
 enum gpurun_status bandwidth_cuda_supported(struct gpurun_ctx *ctx)
 {
     switch (bandwidth_options_of(ctx)->kind) {
     case BANDWIDTH_COPY:
-        return GPURUN_OK;
+        return copy_supported(ctx);
     case BANDWIDTH_WRITE:
         return find_fill(ctx);
     default:
@@ -60,7 +74,7 @@ enum gpurun_status bandwidth_launch_cuda(struct gpurun_ctx *ctx)
 
     if (bandwidth_options_of(ctx)->kind == BANDWIDTH_WRITE)
         return fill_out(ctx);
-    GPURUN_CUDA_TRY(ctx, cudaMemcpyAsync(s->out->dev, s->in->dev, s->out->bytes,
-                                         cudaMemcpyDeviceToDevice, gpurun_cuda_stream(ctx)));
+    GPURUN_CUDA_TRY(ctx, cudaMemcpyAsync(s->out->dev, s->in->dev, s->out->bytes, cudaMemcpyDefault,
+                                         gpurun_cuda_stream(ctx)));
     return GPURUN_OK;
 }

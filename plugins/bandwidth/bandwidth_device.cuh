@@ -168,8 +168,10 @@ static __device__ __forceinline__ uint64_t bandwidth_block_sum(uint64_t mine)
     return mine;
 }
 
+/* One block per multiprocessor will do: to fit two of 1024 threads, the compiler would store some packs before
+ * it loads the others. */
 template <typename PACK, int LOADS, int KIND, bool REAL>
-static __global__ void __launch_bounds__(BANDWIDTH_BLOCK_MOST)
+static __global__ void __launch_bounds__(BANDWIDTH_BLOCK_MOST, 1)
     bandwidth_kernel(struct bandwidth_job job)
 {
     constexpr int width = sizeof(PACK) / sizeof(uint32_t);
