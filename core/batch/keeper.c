@@ -187,7 +187,7 @@ static void offer_to_the_system(void)
     close(fd);
 }
 
-void keeper_run(struct keeper_page *page, int fd, void (*work)(void *user), void *user)
+void keeper_run(struct keeper_page *page, void (*work)(void *user), void *user)
 {
     const pid_t keeper = getpid();
     sigset_t all, before;
@@ -212,7 +212,7 @@ void keeper_run(struct keeper_page *page, int fd, void (*work)(void *user), void
         _exit(1);
     }
     page->fork_error = worker < 0 ? errno : 0;
-    close(fd);
+    close_range(STDERR_FILENO + 1, ~0u, 0); /* not before: a tool that follows forks needs its own */
     if (worker > 0) {
         prctl(PR_SET_NAME, "gpurun keeper");
         keep(page, worker, &all);

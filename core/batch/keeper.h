@@ -28,9 +28,10 @@ struct keeper_page {
     _Atomic int fork_error; /* errno when there is no worker for want of a process */
 };
 
-/* For the child of a fork: starts the worker, which calls `work` and must not return from it, and keeps it. `fd`
- * is the worker's end of its channel: only the worker holds it, so that the parent sees it closed. */
-_Noreturn void keeper_run(struct keeper_page *page, int fd, void (*work)(void *user), void *user);
+/* For the child of a fork: starts the worker, which calls `work` and must not return from it, and keeps it. The
+ * keeper closes all descriptors but the standard ones: only the worker holds its end of the channel, so that the
+ * parent sees it closed. */
+_Noreturn void keeper_run(struct keeper_page *page, void (*work)(void *user), void *user);
 
 /* Bytes that a worker started now may take unless it is told otherwise: nine tenths of what the machine, or
  * this process' control group, has left. 0 when neither says. */

@@ -228,6 +228,7 @@ static void serve(void *user)
     struct server *s = user;
     json_t *command;
 
+    keep_only(s->fd);
     signal(SIGINT, SIG_IGN); /* the parent decides what a signal ends that everybody got */
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
@@ -279,8 +280,7 @@ bool worker_start(struct worker *w, const struct plan *plan)
     if (w->pid == 0) {
         struct server s = {.plan = plan, .fd = pair[1], .cpus = &w->cpus};
 
-        keep_only(pair[1]);
-        keeper_run(w->page, pair[1], serve, &s);
+        keeper_run(w->page, serve, &s);
     }
     close(pair[1]);
     w->fd = pair[0];

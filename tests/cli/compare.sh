@@ -62,7 +62,7 @@ expect_text "$STDOUT" 'Not the same on both sides:
   CHANGED    b.ini:data v               1.000     1.000         -                  -         -  data 1 -> 2
   CHANGED    b.ini:id v                 1.000     2.000         -                  -         -  n 5 -> 6
   CHANGED    b.ini:n v                  1.000     1.000         -                  -         -  n 9007199254740993 -> 9007199254740994
-  UNCERTAIN  b.ini:tick v            0.004128  0.004224     +2.33     +2.12 to +2.53         -  within the events'"'"' resolution, 0.5 us
+  UNCERTAIN  b.ini:tick v            0.004128  0.004224     +2.33     +2.12 to +2.53         -  within what launches vary, 1.5 us
   UNCERTAIN  b.ini:clocked v            1.000     1.100    +10.00    +9.78 to +10.22     +0.00  not so in clock cycles: 1980 -> 1800 MHz
   UNCERTAIN  b.ini:clocked_faster v     1.000    0.7500    -25.00   -25.15 to -24.85     +0.00  not so in clock cycles: 1500 -> 2000 MHz
   UNCERTAIN  b.ini:timed v              1.000         -         -                  -         -  a record without times

@@ -101,6 +101,26 @@ static enum gpurun_status launch_large(struct gpurun_ctx *ctx)
     return o->cols > 1 << 20 ? launch_short(ctx) : launch_steady(ctx);
 }
 
+/* Writes one element too many. */
+static enum gpurun_status launch_behind(struct gpurun_ctx *ctx)
+{
+    const struct state *s = ctx->state;
+
+    memset((char *)s->out->dev + s->out->bytes, 0, gpurun_dtype_bytes(s->out->dtype));
+    return launch_steady(ctx);
+}
+
+/* Right, and then the input is other than it was. */
+static enum gpurun_status launch_write_input(struct gpurun_ctx *ctx)
+{
+    const struct state *s = ctx->state;
+
+    launch_steady(ctx);
+    if (s->in->elems == 777)
+        *(unsigned char *)s->in->dev += 1;
+    return GPURUN_OK;
+}
+
 /* Right but where two choices meet. */
 static enum gpurun_status launch_pair(struct gpurun_ctx *ctx)
 {
@@ -180,6 +200,9 @@ static const struct gpurun_variant variants[] = {
     {.name = "steady", .idea = "right", .launch = launch_steady},
     {.name = "tile_edge", .idea = "wrong at one size", .launch = launch_tile_edge},
     {.name = "large", .idea = "wrong at large sizes", .launch = launch_large},
+    {.name = "behind", .idea = "writes behind its answer", .launch = launch_behind},
+    {.name = "write_input", .idea = "writes to its input", .launch = launch_write_input},
+    {.name = "newer", .idea = "for a later device", .launch = launch_steady, .min_compute = 200},
     {.name = "pair", .idea = "wrong where two choices meet", .launch = launch_pair},
     {.name = "wavering", .idea = "other bits each time", .launch = launch_wavering},
     {.name = "declared",

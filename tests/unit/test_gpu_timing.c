@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BATCH = 1000, READINGS = 21, BYTES = 16 << 20 };
+enum { BATCH = 1000, READINGS = 21, BYTES = 32 << 20 };
 
 static struct device *device;
 static void *memory;
@@ -67,7 +67,7 @@ START_TEST(test_a_graph_reads_as_a_batch)
     alone = median_us(1, false, NULL);
     held = median_us(1, true, NULL);
     printf(
-        "a read of 16 MiB: %.2f us in a batch of %d, %.2f us in a graph of %d, %.2f us by itself "
+        "a read of 32 MiB: %.2f us in a batch of %d, %.2f us in a graph of %d, %.2f us by itself "
         "held, %.2f us not held\n",
         batch, BATCH, in_graph, BATCH / 2, held, alone);
     ck_assert_msg(in_graph > 0.95 * batch && in_graph < 1.05 * batch, "more than 5 %% apart");
