@@ -47,56 +47,6 @@ static uint64_t memory_of(pid_t pid)
     return bytes;
 }
 
-/* A file of one number; UINT64_MAX when there is none, or it says "max". */
-static uint64_t read_number(const char *folder, const char *name)
-{
-    char path[4200], text[32] = "";
-    FILE *f;
-
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if ((f = fopen(path, "re")) == NULL)
-        return UINT64_MAX;
-    if (fgets(text, sizeof text, f) == NULL)
-        text[0] = '\0';
-    fclose(f);
-    return text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
-}
-
-/* What the control group leaves; UINT64_MAX where it sets no limit. */
-static uint64_t left_in_group(void)
-{
-    char line[4096], folder[4130];
-    uint64_t left = UINT64_MAX, most, now;
-    FILE *f = fopen("/proc/self/cgroup", "re");
-
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, "0::/", 4) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(folder, sizeof folder, "/sys/fs/cgroup%s", line + 3);
-            most = read_number(folder, "memory.max");
-            now = read_number(folder, "memory.current");
-            if (most != UINT64_MAX && now < most)
-                left = most - now;
-        }
-    if (f != NULL)
-        fclose(f);
-    return left;
-}
-
-uint64_t keeper_available(void)
-{
-    FILE *f = fopen("/proc/meminfo", "re");
-    uint64_t left = left_in_group(), machine = 0;
-
-    if (f != NULL) {
-        machine = read_field(f, "MemAvailable:");
-        fclose(f);
-    }
-    if (machine > 0 && machine < left)
-        left = machine;
-    return left == UINT64_MAX ? 0 : left / 10 * 9;
-}
-
 /* Looks at the worker, and says in how many seconds to look again: before it can have come to the limit. */
 static double look(struct keeper_page *page, pid_t worker)
 {

@@ -33,8 +33,4 @@ struct keeper_page {
  * parent sees it closed. */
 _Noreturn void keeper_run(struct keeper_page *page, void (*work)(void *user), void *user);
 
-/* Bytes that a worker started now may take unless it is told otherwise: nine tenths of what the machine, or
- * this process' control group, has left. 0 when neither says. */
-uint64_t keeper_available(void);
-
 #endif

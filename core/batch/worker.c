@@ -1,5 +1,6 @@
 #include "batch/worker.h"
 
+#include "batch/available.h"
 #include "batch/keeper.h"
 #include "job/memory.h"
 #include "job/value.h"
@@ -273,7 +274,7 @@ bool worker_start(struct worker *w, const struct plan *plan)
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return false;
-    w->available = keeper_available();
+    w->available = available_bytes();
     w->page = new_page();
     fflush(NULL);
     w->pid = w->page == NULL ? -1 : fork();
