@@ -5,10 +5,12 @@
 #include "report/progress.h"
 #include "run/record.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const double PAUSE_S = 2;                      /* who wakes up so late was stopped */
 static const double PROBE_S = 60;                     /* a driver may take so long to start */
 static const double LOCK_S = 0.1, CPU_LOCK_S = 0.002; /* how often another's lock is tried */
 enum { MESSAGES_AT_ONCE = 64 }; /* of one worker, before the others are heard */
@@ -329,16 +331,27 @@ static double next_event(const struct pool *p)
     return next;
 }
 
+/* Who stops gpurun (Ctrl-Z, a suspended Slurm job) stops its workers too: no job's time runs meanwhile. */
+static void forgive_pause(struct pool *p, double slept_s)
+{
+    const double now = now_s(), late_s = p->awake > 0 ? now - p->awake - slept_s : 0;
+
+    for (size_t i = 0; i < p->slot_count && late_s > PAUSE_S; i++)
+        p->slots[i].deadline += late_s;
+    p->awake = now;
+}
+
 static void wait_for_workers(struct pool *p)
 {
-    const double left_ms = (next_event(p) - now_s()) * 1e3;
+    const double left_ms = fmax(0, (next_event(p) - now_s()) * 1e3);
     struct records *records = &p->batch->ledger.records;
     bool any;
 
     for (size_t i = 0; i < p->slot_count; i++)
         p->polls[i] =
             (struct pollfd){.fd = p->slots[i].job ? p->slots[i].worker.fd : -1, .events = POLLIN};
-    any = poll(p->polls, p->slot_count, left_ms < 0 ? 0 : (int)left_ms + 1) > 0;
+    any = poll(p->polls, p->slot_count, (int)left_ms + 1) > 0;
+    forgive_pause(p, left_ms * 1e-3);
     for (size_t i = 0; i < p->slot_count && any; i++)
         if (p->polls[i].revents != 0)
             hear(p, &p->slots[i]);

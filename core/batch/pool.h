@@ -44,6 +44,7 @@ struct pool {
     bool cpu_is_busy;          /* another gpurun has the lock */
     bool has_said;             /* that there can be no lock */
     size_t turns;
+    double awake; /* now_s, when workers were last listened to; 0: not yet */
 };
 
 /* Makes the workers' places. EXIT_PASSED, or why the batch cannot be run, which is then printed. */

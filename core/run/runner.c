@@ -21,6 +21,7 @@ struct runner {
     const struct runner_order *order;
     json_t *job; /* the job's part of every record, once known */
     struct run_case *current;
+    const char *phase; /* of it, as last told */
     bool in_rounds;
     bool times_cpu; /* this process has its turn */
     bool has_told;  /* the listener knows the job's part */
@@ -61,9 +62,11 @@ static void enter(void *user, struct run_case *c, const char *phase)
     struct runner *r = user;
 
     guard_restore();
+    if (r->phase == NULL || r->current != c || strcmp(r->phase, phase) != 0)
+        say(r, json_pack("{ssssso}", "type", "phase", "phase", phase, "case",
+                         c ? json_string(c->name) : json_null()));
     r->current = c;
-    say(r, json_pack("{ssssso}", "type", "phase", "phase", phase, "case",
-                     c ? json_string(c->name) : json_null()));
+    r->phase = phase;
     if (r->run.device != NULL)
         time_cpu(r, c != NULL && c->variant == NULL && r->in_rounds);
 }

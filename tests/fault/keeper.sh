@@ -115,6 +115,21 @@ expect_exit 130
 expect_line "$STDOUT" 'INTERRUPTED: 0 of 2 cases passed, 2 not'
 all_gone
 
+begin "all are stopped for longer than the timeout, and go on"
+printf '[pauses]\nplugin = mirror\ndevice = cpu\nrepeat = 2\nmin_time = 2s\ntimeout = 3s\n' >pause.ini
+"$GPURUN" pause.ini --records pause.jsonl >"$STDOUT" 2>"$STDERR" &
+PARENT=$!
+wait_until 20 test -e pause.jsonl
+wait_until 20 eval 'KEEPER=$(child_of $PARENT) && WORKER=$(child_of "$KEEPER") && [ -n "$WORKER" ]' 2>/dev/null
+kill -STOP $PARENT "$KEEPER" "$WORKER"
+sleep 4
+kill -CONT $PARENT "$KEEPER"
+sleep 0.3
+kill -CONT "$WORKER"
+end
+expect_exit 0
+expect_line "$STDOUT" 'PASSED: 1 of 1 cases passed'
+
 begin "a limit below that of the job before counts at once, though the keeper sleeps until the old one could be met"
 cat >limits.ini <<'EOF'
 [global]
@@ -148,4 +163,4 @@ else
     echo "not tested: $(head -n 1 "$WORK/.unshare")"
 fi
 
-finish 26
+finish 28
