@@ -169,13 +169,14 @@ static int do_files(const struct arguments *a, const char *command, char **files
 
 /* --- commands on plugins and devices --- */
 
-/* What a plugin may take to load and tell of itself, a driver to start; and all of a selftest. */
+/* What a plugin may take to load and tell of itself, or a driver to start; and what a selftest may. */
 static const double ANSWER_S = 60, SELFTEST_S = 600;
 
 /* The worker's result, or NULL with the reason printed. */
 static json_t *ask_result(const struct arguments *a, const char *what, const char *plugin)
 {
-    const double usual_s = strcmp(what, "selftest") == 0 ? SELFTEST_S : ANSWER_S;
+    const bool is_test = strcmp(what, "selftest") == 0 || strcmp(what, "measure") == 0;
+    const double usual_s = is_test ? SELFTEST_S : ANSWER_S;
     json_t *command = json_pack("{ssss}", "do", what, "plugin", plugin);
     json_t *answer = batch_ask(command, plugin, a->timeout_s > 0 ? a->timeout_s : usual_s);
     json_t *result = json_incref(json_object_get(answer, "result"));

@@ -250,7 +250,7 @@ for option in n rows k dtype order distinct sorted block grid; do
     expect_line "$STDOUT" "$option * default *"
 done
 expect_line "$STDOUT" 'block *default 256 *1 to 1024 threads (tunable)'
-expect_no_line "$STDOUT" 'n *default*(tunable)'
+expect_no_line "$STDOUT" 'n  *elements (tunable)'
 expect_line "$STDOUT" 'dtype *int32, uint32, int64, uint64, float or double*'
 expect_line "$STDOUT" 'explicit pinned zerocopy managed'
 expect_line "$STDOUT" 'default explicit: *'

@@ -75,4 +75,4 @@ expect_line "$STDOUT" 'FAILED: 0 of 50 cases passed, 50 not'
 echo "50 good jobs $good ms, 50 that crash $MS ms: $(((MS - good) / 50)) ms for each new worker"
 is_sanitized || expect "$(((MS - good) / 50)) ms" test $(((MS - good) / 50)) -lt 200
 
-finish 27
+finish 22
