@@ -12,7 +12,7 @@ plugin = mirror
 variant = all
 repeat = 5
 warmup = 1
-timeout = 500ms
+timeout = 1m
 EOF
 
 # Of each record: variant, status, the start of its reason up to what differs by input.
@@ -44,7 +44,7 @@ wrong failed: 1 of 1000 wrong; first: element 500: X, not X
 '
 for memory in explicit pinned zerocopy managed; do
     begin "all variants, $memory"
-    run "$FAKE" job.ini --json -s memory=$memory
+    run "$FAKE" job.ini --json -s memory=$memory -s timeout=1.5s
     expect_exit 1
     expect_empty "$STDERR"
     expect_outcomes "$all_outcomes"

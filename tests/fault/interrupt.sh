@@ -128,24 +128,22 @@ expect_line records.jsonl '*"crashed"*killed by signal 9 (Killed): by the system
 expect_line "$STDOUT" 'FAILED: 7 of 8 cases passed, 1 not'
 
 begin "timeout is honoured"
-for timeout in 200 1000; do
-    before=$(now_ms)
-    run "$FAKE" job.ini --only '*:hang' -s variant=hang -s cpu=off -s timeout=${timeout}ms --json
-    MS=$(($(now_ms) - before))
-    expect_exit 1
-    expect_cases "hang hang timeout: proof: not done after $(awk "BEGIN {print $timeout / 1000}")s (timeout)
-"
-    expect "it took $MS ms" test "$MS" -ge "$timeout"
-    is_sanitized || expect "it took $MS ms" test "$MS" -lt $((timeout + 1000))
-done
+before=$(now_ms)
+run "$FAKE" job.ini --only '*:hang' -s variant=hang -s cpu=off -s timeout=2s --json
+MS=$(($(now_ms) - before))
+expect_exit 1
+expect_cases 'hang hang timeout: proof: not done after 2s (timeout)
+'
+expect "it took $MS ms" test "$MS" -ge 2000
+is_sanitized || expect "it took $MS ms" test "$MS" -lt 4000
 
 begin "a batch of hangs"
 {
-    printf '[global]\nplugin = mirror\nvariant = hang, copy\ntimeout = 100ms\nrepeat = 1\n'
-    for ((i = 0; i < 5; i++)); do printf '[job%s]\n' "$i"; done
+    printf '[global]\nplugin = mirror\nvariant = hang, copy\ntimeout = 1s\nrepeat = 1\n'
+    for ((i = 0; i < 3; i++)); do printf '[job%s]\n' "$i"; done
 } >hangs.ini
 run "$FAKE" hangs.ini
 expect_exit 1
-expect_line "$STDOUT" 'FAILED: 10 of 15 cases passed, 5 not'
+expect_line "$STDOUT" 'FAILED: 6 of 9 cases passed, 3 not'
 
-finish 40
+finish 37

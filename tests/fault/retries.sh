@@ -11,7 +11,7 @@ plugin = flaky
 device = cpu
 repeat = 1
 warmup = 0
-timeout = 400ms
+timeout = 1500ms
 [job]
 EOF
 
@@ -42,8 +42,8 @@ for how in error crash hang; do
 '
     expect "tried again $(again) times" test "$(again)" -eq 2
 done
-expect_line "$STDERR" 'gpurun: flaky.ini:job cpu: timeout: proof: not done after 0.4s (timeout): tried again, 1 of 2'
-expect_line "$STDERR" 'gpurun: flaky.ini:job cpu: timeout: proof: not done after 0.4s (timeout): tried again, 2 of 2'
+expect_line "$STDERR" 'gpurun: flaky.ini:job cpu: timeout: proof: not done after 1.5s (timeout): tried again, 1 of 2'
+expect_line "$STDERR" 'gpurun: flaky.ini:job cpu: timeout: proof: not done after 1.5s (timeout): tried again, 2 of 2'
 flaky error 2 1
 expect_exit 1
 expect_text "$WORK/.cases" 'error 2
@@ -141,11 +141,11 @@ expect_line "$STDERR" 'gpurun: stopped at the first failure (--fail-fast): 2 job
 
 begin "--timeout is for all, over what the file says"
 printf '[global]\nplugin = mirror\ntimeout = 1h\nvariant = hang\nrepeat = 1\n[a]\n[b]\ntimeout = 2h\n' >hang.ini
-run "$FAKE" hang.ini --timeout 200ms --json
+run "$FAKE" hang.ini --timeout 1s --json
 expect_exit 1
-expect_cases 'a hang timeout: proof: not done after 0.2s (timeout)
+expect_cases 'a hang timeout: proof: not done after 1s (timeout)
 a cpu passed
-b hang timeout: proof: not done after 0.2s (timeout)
+b hang timeout: proof: not done after 1s (timeout)
 b cpu passed
 '
 for value in x 5x -1s '' 1e99y; do
