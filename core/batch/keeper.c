@@ -162,7 +162,8 @@ void keeper_run(struct keeper_page *page, void (*work)(void *user), void *user)
         _exit(1);
     }
     page->fork_error = worker < 0 ? errno : 0;
-    close_range(STDERR_FILENO + 1, ~0u, 0); /* not before: a tool that follows forks needs its own */
+    close_range(STDERR_FILENO + 1, ~0u,
+                0); /* not before: a tool that follows forks needs its own */
     if (worker > 0) {
         prctl(PR_SET_NAME, "gpurun keeper");
         keep(page, worker, &all);
