@@ -388,10 +388,12 @@ int main(void)
     tcase_add_test(setup, test_refused);
     tcase_add_test(pieces, test_pieces);
     tcase_add_test(pieces, test_pieces_by_hand);
-    suite_add_tcase(suite, answers);
-    suite_add_tcase(suite, proof);
-    suite_add_tcase(suite, setup);
-    suite_add_tcase(suite, pieces);
+    for (int i = 0; i < 4; i++) {
+        TCase *const all[] = {answers, proof, setup, pieces};
+
+        tcase_set_timeout(all[i], 60); /* on a busy machine */
+        suite_add_tcase(suite, all[i]);
+    }
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
