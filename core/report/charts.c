@@ -37,7 +37,8 @@ static double limit_rate(const json_t *record)
 {
     const char *unit, *kind = json_text_at(json_object_get(record, "limit"), "kind");
     const double rate = charts_rate(record, &unit), percent = number_at(record, "limit.percent");
-    const bool is_of_bytes = strcmp(kind, "read") == 0 || strcmp(kind, "copy") == 0;
+    const bool is_of_bytes =
+        strcmp(kind, "read") == 0 || strcmp(kind, "copy") == 0 || strcmp(kind, "write") == 0;
 
     if (percent <= 0 || is_of_bytes != (strcmp(unit, "GB/s") == 0))
         return 0;

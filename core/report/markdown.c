@@ -1,6 +1,7 @@
-/* One Markdown table per job. */
+/* One Markdown table per job, then what there is to say about memory strategies. */
 #include "report/output.h"
 
+#include "report/charts.h"
 #include "run/record.h"
 #include <math.h>
 #include <string.h>
@@ -59,6 +60,29 @@ static void write_row(FILE *to, const json_t *record)
     fputs(" |\n", to);
 }
 
+/* Which memory strategy was fastest up to which size, where several were measured. */
+static void write_strategies(FILE *to, const json_t *records)
+{
+    json_t *all = charts_of(records), *charts, *chart;
+    const char *plugin;
+    size_t i;
+
+    json_object_foreach(all, plugin, charts)
+    {
+        json_array_foreach(charts, i, chart)
+        {
+            if (json_text_at(chart, "text")[0] == '\0')
+                continue;
+            fputs("\n", to);
+            markdown_cell(to, json_text_at(chart, "title"));
+            fputs(": ", to);
+            markdown_cell(to, json_text_at(chart, "text"));
+            fputs("\n", to);
+        }
+    }
+    json_decref(all);
+}
+
 void markdown_write(FILE *to, const json_t *records)
 {
     json_t *jobs = output_by_job(records), *job, *record;
@@ -75,4 +99,5 @@ void markdown_write(FILE *to, const json_t *records)
         json_array_foreach(job, k, record) write_row(to, record);
     }
     json_decref(jobs);
+    write_strategies(to, records);
 }

@@ -56,24 +56,35 @@ static json_t *throughput_json(const struct run *run, double median_ms)
                      json_number(w->elements / seconds));
 }
 
-/* The ceiling that fits what the job moves: a copy where it writes about as much as it reads. */
+/* The ceiling that fits what the job moves: a copy where it writes about as much as it reads, a write where it
+ * reads nothing. */
+static enum yardstick ceiling_of(const struct gpurun_work *w)
+{
+    if (w->bytes_read <= 0)
+        return YARDSTICK_WRITE;
+    return w->bytes_written > w->bytes_read / 2 ? YARDSTICK_COPY : YARDSTICK_READ;
+}
+
 static json_t *limit_json(const struct run *run, const struct run_case *c)
 {
     const struct gpurun_work *w = &run->ctx.work;
-    const bool copies = w->bytes_written > w->bytes_read / 2;
+    static const char *const kinds[] = {"read", "copy", "write"};
+    const enum yardstick ceiling = ceiling_of(w);
     const double scale = (w->bytes_read + w->bytes_written) / (double)run->ceiling_bytes;
-    const struct samples *read_ms = &run->yardstick_ms[YARDSTICK_READ];
-    const struct samples *copy_ms = &run->yardstick_ms[YARDSTICK_COPY];
-    const struct stats ratio = stats_of_ratio(copies ? copy_ms : read_ms, &c->time_ms);
+    const struct stats ratio = stats_of_ratio(&run->yardstick_ms[ceiling], &c->time_ms);
+    json_t *limit;
 
     if (run->ceiling_bytes == 0 || ratio.n == 0)
         return json_null();
-    return json_pack("{sssIsososososo}", "kind", copies ? "copy" : "read", "bytes",
-                     (json_int_t)run->ceiling_bytes, "percent",
-                     json_number(100 * scale * ratio.median), "percent_low",
-                     json_number(100 * scale * ratio.low), "percent_high",
-                     json_number(100 * scale * ratio.high), "read_ms", stats_json(read_ms),
-                     "copy_ms", stats_json(copy_ms));
+    limit = json_pack(
+        "{sssIsososososo}", "kind", kinds[ceiling], "bytes", (json_int_t)run->ceiling_bytes,
+        "percent", json_number(100 * scale * ratio.median), "percent_low",
+        json_number(100 * scale * ratio.low), "percent_high", json_number(100 * scale * ratio.high),
+        "read_ms", stats_json(&run->yardstick_ms[YARDSTICK_READ]), "copy_ms",
+        stats_json(&run->yardstick_ms[YARDSTICK_COPY]));
+    if (ceiling == YARDSTICK_WRITE)
+        json_object_set_new(limit, "write_ms", stats_json(&run->yardstick_ms[YARDSTICK_WRITE]));
+    return limit;
 }
 
 static json_t *versus_json(const struct run *run, const struct run_case *c)

@@ -15,7 +15,13 @@
 
 enum { TENSORS_MAX = 16, CASES_MAX = 64, WRONG_SHOWN = 10 };
 /* What is read in every round beside the cases: the job's bytes read, and copied, and nothing at all. */
-enum yardstick { YARDSTICK_READ, YARDSTICK_COPY, YARDSTICK_NOTHING, YARDSTICKS };
+enum yardstick {
+    YARDSTICK_READ,
+    YARDSTICK_COPY,
+    YARDSTICK_WRITE, /* of jobs that read nothing */
+    YARDSTICK_NOTHING,
+    YARDSTICKS
+};
 
 enum { HASH_TEXT = 17 }; /* a hash in hexadecimal, with its end */
 
@@ -85,7 +91,7 @@ struct run {
     struct why why; /* of the failure being passed upwards */
     void *scratch;
     size_t scratch_bytes;
-    void *ceiling; /* device memory for the copy and read ceilings */
+    void *ceiling; /* device memory for the read, copy and write ceilings */
     size_t ceiling_bytes;
     struct timing yardsticks[YARDSTICKS];
     struct samples yardstick_ms[YARDSTICKS];

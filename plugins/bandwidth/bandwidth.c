@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BANDWIDTH_DEFAULT_N = 64000000 };
+enum { BANDWIDTH_DEFAULT_N = 16000000 };
 
 #define OPTION(field) .offset = offsetof(struct bandwidth_options, field), .name = #field
 
@@ -17,7 +17,7 @@ static const char *const dtypes[] = {"uint32", "float", NULL};
 static const struct gpurun_option options[] = {
     {OPTION(n), .type = GPURUN_OPTION_INT, .def = "auto", .max = 1e18, .unit = "elements",
      .flags = GPURUN_OPTION_AUTO,
-     .help = "elements of 4 bytes in each array; auto: the file's, else 64M"},
+     .help = "elements of 4 bytes in each array; auto: the file's, else 16M"},
     {OPTION(kind), .type = GPURUN_OPTION_CHOICE, .def = "copy", .choices = kinds,
      .help =
          "read: sums of in; write: out = value; copy: out = in; scale: out = value * in; triad: "

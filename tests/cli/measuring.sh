@@ -34,6 +34,12 @@ expect_of cpu 'r["environment"]["cpu_affinity"][0].isdigit() and "cpu_governor" 
 expect_of copy 'r["versus"]["cpu"]["threads"] == r["environment"]["threads"] and "threads" not in r["versus"]["peer"]'
 expect_of copy 'all(k in r["time_ms"] for k in ("p5", "q1", "q3", "p95", "sd", "mad", "outliers"))'
 
+begin "the ceiling that fits the work"
+expect_of copy 'r["limit"]["kind"] == "copy" and r["limit"]["bytes"] == 8000 and "write_ms" not in r["limit"]'
+run "$FAKE" --json mirror.ini -s reads=no
+expect_exit 0
+expect_of copy 'r["limit"]["kind"] == "write" and r["limit"]["bytes"] == 4000 and r["limit"]["write_ms"]["n"] == 7'
+
 begin "an answer that is as right in other bits"
 run "$FAKE" --json mirror.ini -s device=cpu -s misbehave=waver -s 'input=constant value=0' -s repeat=2 -s warmup=0
 expect_exit 0

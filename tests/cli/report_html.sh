@@ -72,6 +72,12 @@ EOF
 begin "the charts' numbers, worked out by hand from make_page.py"
 expect "charts" holds charts sweep.html charts.txt
 
+begin "the same sentences below the tables of --md"
+run "$FAKE" report sweep.jsonl --md
+expect_line "$STDOUT" 'm.ini:all, naive, 40 MB: Fastest end to end: explicit up to 400 KB; pinned from 4 MB.'
+expect_line "$STDOUT" 'm.ini:all, vector, 40 MB: Fastest end to end: explicit up to 400 KB; pinned from 4 MB.'
+expect "two sentences, no more" [ "$(grep -c Fastest "$STDOUT")" -eq 2 ]
+
 begin "a gnuplot that fails, hangs on its input or writes rubbish"
 for body in 'exit 1' 'kill -SEGV $$' 'echo rubbish' ':'; do
     printf '#!/bin/sh\n%s\n' "$body" >tools/gnuplot

@@ -19,7 +19,7 @@ static const char *const misbehaviours[] = {
 static const char *const hooks[] = {"setup", "run_cpu", "verify", "teardown", "run_gpu", NULL};
 
 struct options {
-    int64_t n, misbehave, hook, witness;
+    int64_t n, misbehave, hook, witness, reads;
 };
 
 struct state {
@@ -57,6 +57,11 @@ static const struct gpurun_option option_rows[] = {
      .type = GPURUN_OPTION_BOOL,
      .offset = offsetof(struct options, witness),
      .def = "no"},
+    {.name = "reads",
+     .help = "count what is read as work; no: only what is written",
+     .type = GPURUN_OPTION_BOOL,
+     .offset = offsetof(struct options, reads),
+     .def = "yes"},
 };
 
 /* Fails when something that ran before changed the process. */
@@ -96,7 +101,7 @@ static enum gpurun_status setup(struct gpurun_ctx *ctx)
     s->sum = gpurun_tensor(ctx, "sum", GPURUN_INOUT, GPURUN_FLOAT, 1, dims);
     if (s->in == NULL || s->out == NULL || s->sum == NULL)
         return GPURUN_INVALID;
-    ctx->work = (struct gpurun_work){.bytes_read = (double)s->in->bytes,
+    ctx->work = (struct gpurun_work){.bytes_read = o->reads ? (double)s->in->bytes : 0,
                                      .bytes_written = (double)s->out->bytes,
                                      .elements = (double)o->n};
     return misbehave(ctx, IN_SETUP);

@@ -286,6 +286,41 @@ START_TEST(test_rates_and_limit)
 }
 END_TEST
 
+/* A case of 3 ms in a round in which its bytes were read in 1 ms, copied in 2 and filled in 1.5. */
+static void check_ceiling(double read, double written, const char *kind, double percent)
+{
+    static const double ceilings_ms[] = {
+        [YARDSTICK_READ] = 1, [YARDSTICK_COPY] = 2, [YARDSTICK_WRITE] = 1.5};
+    json_t *job = json_pack("{ss}", "job", "x.ini:a"), *record, *limit;
+
+    run =
+        (struct run){.plugin = &plugin, .case_count = 1, .ceiling_bytes = (size_t)(read + written)};
+    run.ctx.work = (struct gpurun_work){.bytes_read = read, .bytes_written = written};
+    one = (struct run_case){.variant = &variant, .name = "tiled"};
+    for (int y = YARDSTICK_READ; y <= YARDSTICK_WRITE; y++)
+        samples_add(&run.yardstick_ms[y], 0, ceilings_ms[y]);
+    samples_add(&one.time_ms, 0, 3);
+    record = record_case(&run, &one, job);
+    limit = json_object_get(record, "limit");
+    check_text(limit, "kind", kind);
+    ck_assert(fabs(json_number_value(json_object_get(limit, "percent")) - percent) < 1e-9);
+    ck_assert((json_object_get(limit, "write_ms") != NULL) == (strcmp(kind, "write") == 0));
+    for (int y = YARDSTICK_READ; y <= YARDSTICK_WRITE; y++)
+        samples_free(&run.yardstick_ms[y]);
+    samples_free(&one.time_ms);
+    json_decref(record);
+    json_decref(job);
+}
+
+START_TEST(test_ceiling_fits_the_work)
+{
+    check_ceiling(3000, 8, "read", 100 / 3.0);
+    check_ceiling(2000, 1000, "read", 100 / 3.0);
+    check_ceiling(1500, 1500, "copy", 200 / 3.0);
+    check_ceiling(0, 3000, "write", 50);
+}
+END_TEST
+
 START_TEST(test_status_names)
 {
     static const char *const names[] = {"passed",  "failed",      "error",         "crashed",
@@ -313,6 +348,7 @@ static Suite *record_suite(void)
     tcase_add_test(lost, test_status_names);
     tcase_add_test(cases, test_relative_errors);
     tcase_add_test(cases, test_rates_and_limit);
+    tcase_add_test(cases, test_ceiling_fits_the_work);
     tcase_add_test(cases, test_flags);
     suite_add_tcase(suite, parts);
     suite_add_tcase(suite, lost);

@@ -323,6 +323,7 @@ static void check_piece(int64_t n, int64_t number, int width, int past)
     const struct bandwidth_piece p = bandwidth_piece_at(n, number, width, past);
     const int singles = bandwidth_singles(p, width);
     static unsigned char seen[BANDWIDTH_PIECE];
+    int wrong = 0;
 
     memset(seen, 0, sizeof(seen));
     for (int i = 0; i < p.packs * width; i++)
@@ -330,7 +331,8 @@ static void check_piece(int64_t n, int64_t number, int width, int past)
     for (int i = 0; i < singles; i++)
         seen[bandwidth_single_at(p, width, i)]++;
     for (int i = 0; i < p.length; i++)
-        ck_assert_int_eq(seen[i], 1);
+        wrong += seen[i] != 1;
+    ck_assert_int_eq(wrong, 0);
     ck_assert(p.packs == 0 || (past + p.begin + p.head) % width == 0);
     ck_assert(past == BANDWIDTH_APART ? p.packs == 0 : singles < 2 * width);
 }
@@ -386,10 +388,12 @@ int main(void)
     tcase_add_test(setup, test_refused);
     tcase_add_test(pieces, test_pieces);
     tcase_add_test(pieces, test_pieces_by_hand);
-    suite_add_tcase(suite, answers);
-    suite_add_tcase(suite, proof);
-    suite_add_tcase(suite, setup);
-    suite_add_tcase(suite, pieces);
+    for (int i = 0; i < 4; i++) {
+        TCase *const all[] = {answers, proof, setup, pieces};
+
+        tcase_set_timeout(all[i], 60); /* on a busy machine */
+        suite_add_tcase(suite, all[i]);
+    }
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
