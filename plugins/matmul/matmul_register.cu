@@ -167,7 +167,7 @@ static __global__ void __launch_bounds__(REGISTER_BLOCK, 1)
     typedef register_shape<sizeof(T)> S;
     constexpr int feed_a = IS_PLAIN ? MATMUL_FEED_DEEP : REGISTER_ANY_FEED;
     constexpr int feed_b = IS_PLAIN ? MATMUL_FEED_ALONG_16 : REGISTER_ANY_FEED;
-    constexpr int unrolled = IS_PLAIN ? 4 : S::K;
+    constexpr int unrolled = IS_PLAIN && S::K > 8 ? 8 : S::K;
     extern __shared__ __align__(16) unsigned char register_memory[];
     struct register_shared<T> &shared =
         *reinterpret_cast<struct register_shared<T> *>(register_memory);

@@ -70,7 +70,8 @@ START_TEST(test_a_graph_reads_as_a_batch)
         "a read of 32 MiB: %.2f us in a batch of %d, %.2f us in a graph of %d, %.2f us by itself "
         "held, %.2f us not held\n",
         batch, BATCH, in_graph, BATCH / 2, held, alone);
-    ck_assert_msg(in_graph > 0.95 * batch && in_graph < 1.05 * batch, "more than 5 %% apart");
+    /* From launch to launch a stream leaves most of a microsecond, a graph less: 6.98 and 6.07 us on an H200. */
+    ck_assert_msg(in_graph > 0.8 * batch && in_graph < 1.05 * batch, "too far apart");
     ck_assert_msg(held < 1.05 * alone, "the hold hides nothing");
     device_api.graph_free(graph);
 }
