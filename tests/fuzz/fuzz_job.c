@@ -107,9 +107,10 @@ static void check_range(const struct gpurun_option *row, const struct core_optio
     const void *field = (const char *)core + row->offset;
     const bool is_real = row->type == GPURUN_OPTION_REAL || row->type == GPURUN_OPTION_DURATION;
     const double value = is_real ? *(const double *)field : (double)*(const int64_t *)field;
+    const bool is_auto =
+        is_real ? gpurun_real_is_auto(value) : *(const int64_t *)field == GPURUN_AUTO;
 
-    if ((row->min != 0 || row->max != 0) &&
-        !((row->flags & GPURUN_OPTION_AUTO) && *(const int64_t *)field == GPURUN_AUTO))
+    if ((row->min != 0 || row->max != 0) && !((row->flags & GPURUN_OPTION_AUTO) && is_auto))
         require(value >= row->min && value <= row->max);
 }
 
