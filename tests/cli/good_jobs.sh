@@ -196,7 +196,10 @@ begin "10,000 jobs"
     printf '[global]\nplugin = topk\nn = 1000\n'
     for ((i = 0; i < 10000; i++)); do printf '[job %s]\nk = %s\n' "$i" $((i % 1000)); done
 } >many.ini
-best_ms "$(is_sanitized && echo 1 || echo 3)" "$GPURUN" check many.ini
+for turns in 1 3 3 3; do # others may have the processors for a while
+    best_ms "$turns" "$GPURUN" check many.ini
+    is_sanitized || ((MS < 1000)) && break
+done
 expect_exit 0
 expect_text "$STDOUT" '10000 jobs, no fault
 '
