@@ -156,6 +156,8 @@ enum gpurun_status worker_prepare(struct worker *w, const struct gpurun_variant 
     GPURUN_TRY(reserve(w, state, &w->state, &w->state_bytes));
     ctx->scratch = w->scratch;
     ctx->variant_state = state > 0 ? w->state : NULL;
+    if (state == 0)
+        return GPURUN_OK;
     return device_api.fill(w->run.device, w->state, 0, state, &w->run.why);
 }
 
