@@ -44,11 +44,8 @@ static void misbehave_hang(void)
         pause();
 }
 
-#if defined(__GNUC__)
-__attribute__((no_sanitize_undefined)) /* which would end it in its own way */
-#endif
-static void
-misbehave_divide(void)
+/* A sanitizer would end it in its own way. */
+__attribute__((no_sanitize("undefined"))) static void misbehave_divide(void)
 {
     volatile int zero = 0, one = 1;
 
