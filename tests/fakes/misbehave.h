@@ -156,11 +156,11 @@ static void misbehave_print(void)
 static void misbehave_flood(void)
 {
     static const char line[] =
-        "a hundred bytes of what nobody wants to read, again and again, to standard "
+        "about a hundred bytes of what nobody wants to read, again and again, to standard "
         "output, by a plugin...\n";
 
-    for (int i = 0; i < 1000000; i++)
-        fwrite(line, 1, 100, stdout);
+    for (int written = 0; written < 100000000; written += (int)strlen(line))
+        fputs(line, stdout);
     fflush(stdout);
 }
 
