@@ -1,7 +1,7 @@
 #include "run/case.h"
-#include "run/guard.h"
 
 #include "run/answer.h"
+#include "run/guard.h"
 #include "run/tensors.h"
 #include <stdio.h>
 #include <string.h>
