@@ -120,6 +120,27 @@ expect() {
     fail "$text"
 }
 
+# holds ARGUMENT...: the script $CHECKER finds nothing wrong; else its last lines are shown.
+holds() {
+    python3 "$CHECKER" "$@" >"$WORK/.py" 2>&1 && return
+    tail -n 30 "$WORK/.py" >&2
+    return 1
+}
+
+now_ms() {
+    echo $((${EPOCHREALTIME/./} / 1000))
+}
+
+# wait_until SECONDS COMMAND...: true once the command is.
+wait_until() {
+    local end=$(($(now_ms) + 1000 * $1))
+    shift
+    until "$@"; do
+        [ "$(now_ms)" -gt "$end" ] && return 1
+        sleep 0.05
+    done
+}
+
 # Under a sanitizer nothing is fast.
 is_sanitized() {
     grep -q '^GPURUN_SANITIZE:[A-Z]*=ON' "$GPURUN_BUILD/CMakeCache.txt"

@@ -17,20 +17,6 @@ variant = copy, hang, peer
 variant = copy
 EOF
 
-now_ms() {
-    echo $((${EPOCHREALTIME/./} / 1000))
-}
-
-# wait_until SECONDS COMMAND...: true once the command is.
-wait_until() {
-    local end=$(($(now_ms) + 1000 * $1))
-    shift
-    until "$@"; do
-        [ "$(now_ms)" -gt "$end" ] && return 1
-        sleep 0.05
-    done
-}
-
 children_of() {
     cat /proc/"$1"/task/*/children 2>/dev/null
 }

@@ -26,16 +26,6 @@ is_gone() {
     [ ! -e "/proc/$1" ] || [ "$(awk '{print $3}' "/proc/$1/stat" 2>/dev/null)" = Z ]
 }
 
-# wait_until SECONDS COMMAND...: true once the command is.
-wait_until() {
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        [ $SECONDS -ge $end ] && return 1
-        sleep 0.05
-    done
-}
-
 child_of() {
     local first
     read -r first _ <"/proc/$1/task/$1/children"

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 
+from processes import finish, start_piped, wait_for
+
 FOLDER = os.environ["GPURUN_LOCK_DIR"]
 DEVICE = FOLDER + "/gpurun-GPU-00000000-0000-0000-0000-000000000000.lock"
 SECOND = DEVICE[:-6] + "1.lock"
@@ -22,27 +24,7 @@ def write(name, text):
 
 
 def start(gpurun, *args, **env):
-    return subprocess.Popen(
-        [gpurun, *args],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **env},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-
-
-def finish(batch, code):
-    out, err = batch.communicate(timeout=60)
-    assert batch.returncode == code, (batch.returncode, out, err)
-    return out, err
-
-
-def wait_for(condition, what):
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, "waited in vain: " + what
-        time.sleep(0.01)
+    return start_piped([gpurun, *args], env={**os.environ, **env})
 
 
 def owner(path):

@@ -5,9 +5,10 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import time
+
+from processes import children, finish, start_piped, wait_for
 
 HEAD = "[global]\nplugin = mirror\nrepeat = 1\nwarmup = 0\n"
 PAIR = {"GPURUN_FAKE_DEVICES": "2"}
@@ -23,29 +24,11 @@ def equal_jobs(count, more=""):
 
 
 def start(gpurun, *args, env=None):
-    """gpurun with its signals as in a terminal."""
-    return subprocess.Popen(
-        [gpurun, *args],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **(env or {})},
-        preexec_fn=lambda: [signal.signal(s, signal.SIG_DFL) for s in (signal.SIGINT, signal.SIGTERM)],
-    )
+    return start_piped([gpurun, *args], env={**os.environ, **(env or {})})
 
 
 def run(gpurun, *args, env=None, code=0):
-    batch = start(gpurun, *args, env=env)
-    out, err = batch.communicate(timeout=120)
-    assert batch.returncode == code, (batch.returncode, out, err)
-    return out, err
-
-
-def wait_for(condition, what):
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, "waited in vain: " + what
-        time.sleep(0.01)
+    return finish(start(gpurun, *args, env=env), code, timeout_s=120)
 
 
 def read(path):
@@ -54,11 +37,6 @@ def read(path):
         return []
     with open(path, encoding="ascii") as f:
         return [json.loads(line) for line in f.read().split("\n")[:-1]]
-
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-        return [int(word) for word in f.read().split()]
 
 
 def is_gone(pid):

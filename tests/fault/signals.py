@@ -12,35 +12,14 @@ import termios
 import struct
 import time
 
+from processes import children, start, wait_for
+
 HANGING = "[global]\nplugin = mirror\nrepeat = 1\nwarmup = 0\ndevice = cpu\n[quick]\n[hang]\nmisbehave = hang\n[after]\n"
 MANY = "[global]\nplugin = mirror\nrepeat = 1\nwarmup = 0\ndevice = cpu\n"
 
 
-def start(args, **more):
-    """gpurun with its signals as in a terminal."""
-    return subprocess.Popen(
-        args,
-        preexec_fn=lambda: [
-            signal.signal(s, signal.SIG_DFL) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
-        ],
-        **more,
-    )
-
-
-def wait_for(condition, what):
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, "waited in vain: " + what
-        time.sleep(0.01)
-
-
 def count_lines(path):
     return open(path, "rb").read().count(b"\n") if os.path.exists(path) else 0
-
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-        return [int(word) for word in f.read().split()]
 
 
 def are_gone(pids):

@@ -29,16 +29,6 @@ export GPURUN_PLUGIN_PATH=$GPURUN_BUILD/fakes
 export SLURM_CONF=$WORK/slurm.conf
 NODE=gpurun-node
 
-# wait_until SECONDS COMMAND...: true once the command is.
-wait_until() {
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        [ $SECONDS -ge $end ] && return 1
-        sleep 0.1
-    done
-}
-
 write_configuration() {
     mkdir -m 711 "$WORK/munge" "$WORK/state" "$WORK/spool"
     (umask 077 && head -c 128 /dev/urandom >"$WORK/munge/key")
