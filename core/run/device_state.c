@@ -23,13 +23,30 @@ static const struct {
     {POWER_BRAKE, "power-brake"}, {0x100, "display-clocks"},
 };
 
-static void add_clock(struct device_state *s, struct samples *to, enum nvml_clock which)
-{
-    const struct nvml *nvml = nvml_open();
-    unsigned mhz = 0;
+/* What was last read, of whichever job: asking costs more than a small case takes. */
+static struct reading {
+    void *handle; /* NULL: nothing */
+    double at_s;
+    bool has_clock[2], has_temperature, has_power;
+    unsigned mhz[2], celsius, milliwatts; /* clocks: of the multiprocessors, of the memory */
+    unsigned long long reasons;
+} last;
 
-    if (nvml->clock != NULL && nvml->clock(s->handle, which, &mhz) == NVML_SUCCESS)
-        samples_add(to, 0, mhz);
+static struct reading read_device(void *handle)
+{
+    static const enum nvml_clock clocks[2] = {NVML_CLOCK_SM, NVML_CLOCK_MEMORY};
+    const struct nvml *nvml = nvml_open();
+    struct reading r = {.handle = handle, .at_s = now_s()};
+
+    for (int i = 0; i < 2; i++)
+        r.has_clock[i] =
+            nvml->clock != NULL && nvml->clock(handle, clocks[i], &r.mhz[i]) == NVML_SUCCESS;
+    r.has_temperature =
+        nvml->temperature != NULL && nvml->temperature(handle, 0, &r.celsius) == NVML_SUCCESS;
+    r.has_power = nvml->power != NULL && nvml->power(handle, &r.milliwatts) == NVML_SUCCESS;
+    if (nvml->reasons == NULL || nvml->reasons(handle, &r.reasons) != NVML_SUCCESS)
+        r.reasons = 0;
+    return r;
 }
 
 static bool read_energy(const struct device_state *s, unsigned long long *mj)
@@ -41,19 +58,18 @@ static bool read_energy(const struct device_state *s, unsigned long long *mj)
 
 static void look(struct device_state *s)
 {
-    const struct nvml *nvml = nvml_open();
-    unsigned long long bits = 0;
-    unsigned number = 0;
-
-    add_clock(s, &s->sm_mhz, NVML_CLOCK_SM);
-    add_clock(s, &s->memory_mhz, NVML_CLOCK_MEMORY);
-    if (nvml->temperature != NULL && nvml->temperature(s->handle, 0, &number) == NVML_SUCCESS)
-        samples_add(&s->temperature_c, 0, number);
-    if (nvml->power != NULL && nvml->power(s->handle, &number) == NVML_SUCCESS)
-        samples_add(&s->power_w, 0, number * 1e-3);
-    if (nvml->reasons != NULL && nvml->reasons(s->handle, &bits) == NVML_SUCCESS)
-        s->reasons |= bits;
-    s->next_s = now_s() + LOOK_S;
+    if (last.handle != s->handle || now_s() >= last.at_s + LOOK_S)
+        last = read_device(s->handle);
+    if (last.has_clock[0])
+        samples_add(&s->sm_mhz, 0, last.mhz[0]);
+    if (last.has_clock[1])
+        samples_add(&s->memory_mhz, 0, last.mhz[1]);
+    if (last.has_temperature)
+        samples_add(&s->temperature_c, 0, last.celsius);
+    if (last.has_power)
+        samples_add(&s->power_w, 0, last.milliwatts * 1e-3);
+    s->reasons |= last.reasons;
+    s->next_s = last.at_s + LOOK_S;
 }
 
 void device_state_begin(struct device_state *s, const char *uuid)

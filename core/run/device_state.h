@@ -1,4 +1,5 @@
-/* What NVML says of the device while a job's rounds run: clocks, heat, power, and what holds it back. */
+/* What NVML says of the device while a job's rounds run: clocks, heat, power, and what holds it back. It is asked
+ * at most twenty times a second: a job that is over sooner has what was read for the one before it. */
 #ifndef GPURUN_RUN_DEVICE_STATE_H
 #define GPURUN_RUN_DEVICE_STATE_H
 

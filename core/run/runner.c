@@ -10,6 +10,7 @@
 #include "run/rounds.h"
 #include "run/sample.h"
 #include "run/tensors.h"
+#include "run/warm.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,8 +203,7 @@ static enum gpurun_status open_device(struct runner *r, struct why *why)
     }
     if (index < 0)
         return GPURUN_OK;
-    GPURUN_TRY(device_api.info(index, &run->device_info, &run->why));
-    GPURUN_TRY(device_api.open(index, &run->device, &run->why));
+    GPURUN_TRY(warm_open(index, &run->device, &run->device_info, &run->why));
     run->device_index = index;
     run->ctx.device = run->device_info.limits;
     run->ctx.stream = device_api.stream(run->device);
@@ -362,10 +362,8 @@ static void release_all(struct run *run)
     tensors_free(run);
     for (int i = 0; i < run->case_count && run->device != NULL; i++)
         device_api.release(run->device, run->cases[i].state);
-    if (run->device != NULL) {
+    if (run->device != NULL)
         device_api.release(run->device, run->scratch);
-        device_api.close(run->device);
-    }
     run_finish(run);
 }
 
