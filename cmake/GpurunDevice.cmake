@@ -1,6 +1,6 @@
 # The target `device` collects .device/: all that a machine with a GPU and without our packages needs.
 #
-#     .device/gpurun  plugins/NAME/NAME.so  fakes/NAME/NAME.so  tests/test_contract  tests/every_size  lib/  jobs/  gpu-suite
+#     .device/gpurun  plugins/NAME/NAME.so  fakes/NAME/NAME.so  tests/test_contract  tests/every_size  tests/event_timing  lib/  jobs/  gpu-suite
 set(device ${PROJECT_SOURCE_DIR}/.device)
 set(steps COMMAND ${CMAKE_COMMAND} -E rm -rf ${device}
           COMMAND ${CMAKE_COMMAND} -E make_directory ${device} ${device}/lib ${device}/tests
@@ -18,7 +18,7 @@ foreach(kind plugins fakes)
                           COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:${target}> ${to})
     endforeach()
 endforeach()
-list(FILTER tests INCLUDE REGEX "^(test_contract|test_gpu_.*|every_size)$") # the others need no device
+list(FILTER tests INCLUDE REGEX "^(test_contract|test_gpu_.*|every_size|event_timing)$") # the others need no device
 foreach(target IN LISTS tests)
     list(APPEND steps COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:${target}> ${device}/tests)
 endforeach()

@@ -3,7 +3,7 @@
 #include "run/nvml.h"
 #include "run/run.h"
 
-static const double LOOK_S = 0.05;
+static const double LOOK_S = 0.05, ENERGY_AFTER_S = 0.1;
 
 /* NVML's bits. */
 enum {
@@ -23,30 +23,13 @@ static const struct {
     {POWER_BRAKE, "power-brake"}, {0x100, "display-clocks"},
 };
 
-/* What was last read, of whichever job: asking costs more than a small case takes. */
-static struct reading {
-    void *handle; /* NULL: nothing */
-    double at_s;
-    bool has_clock[2], has_temperature, has_power;
-    unsigned mhz[2], celsius, milliwatts; /* clocks: of the multiprocessors, of the memory */
-    unsigned long long reasons;
-} last;
-
-static struct reading read_device(void *handle)
+static void add_clock(struct device_state *s, struct samples *to, enum nvml_clock which)
 {
-    static const enum nvml_clock clocks[2] = {NVML_CLOCK_SM, NVML_CLOCK_MEMORY};
     const struct nvml *nvml = nvml_open();
-    struct reading r = {.handle = handle, .at_s = now_s()};
+    unsigned mhz = 0;
 
-    for (int i = 0; i < 2; i++)
-        r.has_clock[i] =
-            nvml->clock != NULL && nvml->clock(handle, clocks[i], &r.mhz[i]) == NVML_SUCCESS;
-    r.has_temperature =
-        nvml->temperature != NULL && nvml->temperature(handle, 0, &r.celsius) == NVML_SUCCESS;
-    r.has_power = nvml->power != NULL && nvml->power(handle, &r.milliwatts) == NVML_SUCCESS;
-    if (nvml->reasons == NULL || nvml->reasons(handle, &r.reasons) != NVML_SUCCESS)
-        r.reasons = 0;
-    return r;
+    if (nvml->clock != NULL && nvml->clock(s->handle, which, &mhz) == NVML_SUCCESS)
+        samples_add(to, 0, mhz);
 }
 
 static bool read_energy(const struct device_state *s, unsigned long long *mj)
@@ -58,31 +41,41 @@ static bool read_energy(const struct device_state *s, unsigned long long *mj)
 
 static void look(struct device_state *s)
 {
-    if (last.handle != s->handle || now_s() >= last.at_s + LOOK_S)
-        last = read_device(s->handle);
-    if (last.has_clock[0])
-        samples_add(&s->sm_mhz, 0, last.mhz[0]);
-    if (last.has_clock[1])
-        samples_add(&s->memory_mhz, 0, last.mhz[1]);
-    if (last.has_temperature)
-        samples_add(&s->temperature_c, 0, last.celsius);
-    if (last.has_power)
-        samples_add(&s->power_w, 0, last.milliwatts * 1e-3);
-    s->reasons |= last.reasons;
-    s->next_s = last.at_s + LOOK_S;
+    const struct nvml *nvml = nvml_open();
+    unsigned long long bits = 0;
+    unsigned number = 0;
+
+    add_clock(s, &s->sm_mhz, NVML_CLOCK_SM);
+    add_clock(s, &s->memory_mhz, NVML_CLOCK_MEMORY);
+    if (nvml->temperature != NULL && nvml->temperature(s->handle, 0, &number) == NVML_SUCCESS)
+        samples_add(&s->temperature_c, 0, number);
+    if (nvml->power != NULL && nvml->power(s->handle, &number) == NVML_SUCCESS)
+        samples_add(&s->power_w, 0, number * 1e-3);
+    if (nvml->reasons != NULL && nvml->reasons(s->handle, &bits) == NVML_SUCCESS)
+        s->reasons |= bits;
+    s->next_s = now_s() + LOOK_S;
 }
 
 void device_state_begin(struct device_state *s, const char *uuid)
 {
     *s = (struct device_state){.handle = nvml_device(uuid)};
-    if (s->handle != NULL)
-        s->has_energy = read_energy(s, &s->energy_start_mj);
+    s->begin_s = now_s();
+}
+
+static void begin_energy(struct device_state *s)
+{
+    if (s->energy_start_s != 0 || now_s() < s->begin_s + ENERGY_AFTER_S)
+        return;
+    s->has_energy = read_energy(s, &s->energy_start_mj);
+    s->energy_start_s = now_s();
 }
 
 void device_state_look(struct device_state *s)
 {
-    if (s->handle != NULL && now_s() >= s->next_s)
-        look(s);
+    if (s->handle == NULL || now_s() < s->next_s)
+        return;
+    look(s);
+    begin_energy(s);
 }
 
 void device_state_end(struct device_state *s)
@@ -94,6 +87,7 @@ void device_state_end(struct device_state *s)
     look(s);
     s->has_energy = s->has_energy && read_energy(s, &now_mj) && now_mj >= s->energy_start_mj;
     s->energy_mj = s->has_energy ? now_mj - s->energy_start_mj : 0;
+    s->energy_s = now_s() - s->energy_start_s;
 }
 
 bool device_state_is_throttled(const struct device_state *s)
@@ -122,8 +116,10 @@ json_t *device_state_json(const struct device_state *s)
     if (t->count > 0)
         json_object_set_new(json, "temperature_c", json_real(stats_of(t->values, t->count).max));
     add_median(json, "power_w", &s->power_w);
-    if (s->has_energy)
+    if (s->has_energy) {
         json_object_set_new(json, "energy_j", json_real((double)s->energy_mj * 1e-3));
+        json_object_set_new(json, "energy_s", json_real(s->energy_s));
+    }
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (s->reasons & reasons[i].bit)
             json_array_append_new(held, json_string(reasons[i].name));

@@ -12,7 +12,7 @@ struct sharing {
     unsigned pid_count;
 };
 
-/* Looks once more; NVML is asked at most twenty times a second. This process must have a context on the device. */
+/* Looks once more. This process must have a context on the device. */
 void sharing_look(struct sharing *s, const char *uuid);
 
 #endif

@@ -24,6 +24,7 @@ struct timing {
     int repeats;    /* runs in one reading */
     char note[400]; /* why it is not read as the job says; "" if it is */
     int readings, ran_out;
+    double last_ms; /* of the last reading; 0 before it */
 };
 
 /* The fields above `is_held` are set. Reads once to see what can be done, and makes the graph. */

@@ -115,7 +115,6 @@ enum gpurun_status reduce_halving_supported(struct gpurun_ctx *ctx);
 size_t reduce_halving_scratch(struct gpurun_ctx *ctx);
 enum gpurun_status reduce_launch_halving(struct gpurun_ctx *ctx);
 
-size_t reduce_chunked_scratch(struct gpurun_ctx *ctx);
 size_t reduce_chunked_state(struct gpurun_ctx *ctx);
 enum gpurun_status reduce_launch_chunked(struct gpurun_ctx *ctx);
 
@@ -135,7 +134,6 @@ enum gpurun_status reduce_atomic_block_supported(struct gpurun_ctx *ctx);
 size_t reduce_atomic_block_scratch(struct gpurun_ctx *ctx);
 enum gpurun_status reduce_launch_atomic_block(struct gpurun_ctx *ctx);
 
-size_t reduce_vector_scratch(struct gpurun_ctx *ctx);
 size_t reduce_vector_state(struct gpurun_ctx *ctx);
 enum gpurun_status reduce_launch_vector(struct gpurun_ctx *ctx);
 

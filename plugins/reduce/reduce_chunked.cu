@@ -12,10 +12,9 @@ enum { CHUNKED_SM_THREADS = 2048 };
 
 template <typename OP>
 static __global__ void __launch_bounds__(1024)
-    reduce_chunked_kernel(struct reduce_job job, int64_t chunk, typename OP::ACC *results,
-                          unsigned *ticket)
+    reduce_chunked_kernel(struct reduce_job job, int64_t chunk, void *state)
 {
-    __shared__ typename OP::ACC shared[REDUCE_WARPS_MAX];
+    const unsigned claim = reduce_claim(state);
     const int64_t begin = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * chunk;
     const int64_t end = begin + chunk < job.n ? begin + chunk : job.n;
     const typename OP::IN *in = static_cast<const typename OP::IN *>(job.in);
@@ -25,8 +24,7 @@ static __global__ void __launch_bounds__(1024)
 
     for (int64_t i = begin; i < end; i++)
         reduce_long_add(&run, OP::take(in[i], i, job.flip));
-    reduce_finish<OP>(job, reduce_block_tree<OP>(reduce_long_end(&run), shared), results, ticket,
-                      shared);
+    reduce_finish<OP>(job, reduce_long_end(&run), claim, state);
 }
 
 struct chunked_plan {
@@ -50,24 +48,18 @@ template <typename OP> static enum gpurun_status chunked_run(struct gpurun_ctx *
 {
     const struct chunked_plan plan = chunked_plan_for(ctx);
 
-    reduce_chunked_kernel<OP><<<plan.blocks, static_cast<unsigned>(reduce_options_of(ctx)->block),
-                                0, gpurun_cuda_stream(ctx)>>>(
-        reduce_job_of(ctx), plan.chunk, static_cast<typename OP::ACC *>(ctx->scratch),
-        static_cast<unsigned *>(ctx->variant_state));
+    reduce_chunked_kernel<OP>
+        <<<plan.blocks, static_cast<unsigned>(reduce_options_of(ctx)->block), 0,
+           gpurun_cuda_stream(ctx)>>>(reduce_job_of(ctx), plan.chunk, ctx->variant_state);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
 
-size_t reduce_chunked_scratch(struct gpurun_ctx *ctx)
+size_t reduce_chunked_state(struct gpurun_ctx *ctx)
 {
     if (reduce_options_of(ctx)->n == 0)
         return 0;
-    return chunked_plan_for(ctx).blocks * reduce_acc_bytes(ctx);
-}
-
-size_t reduce_chunked_state(struct gpurun_ctx *)
-{
-    return sizeof(unsigned);
+    return reduce_finish_state(ctx, chunked_plan_for(ctx).blocks);
 }
 
 enum gpurun_status reduce_launch_chunked(struct gpurun_ctx *ctx)

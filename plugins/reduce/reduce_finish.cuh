@@ -1,7 +1,11 @@
 /*
- * For variants of one launch: every block leaves its result and takes a ticket; the block with the last
- * ticket joins all results in the order of blocks, whoever it is, so that the answer's bits never change.
- * The ticket wraps to 0 by itself, and needs to be cleared only once.
+ * For variants of one launch: every block takes a number when it begins, so that the wait for it is hidden
+ * behind the block's loads, and leaves its result when it ends, which waits for nothing. The block with the
+ * last number, whichever that is, joins all results in the order of blocks, so that the answer's bits never
+ * change. It may wait for results, as whoever makes them took a number before it, so is running: no number
+ * of blocks has to run at once.
+ * A result is left in words of 32 bits of it and a tag: value and flag are one, so no fence is needed. Tags
+ * of two launches in a row differ, and each launch writes every word: nothing is cleared between launches.
  */
 #ifndef REDUCE_FINISH_CUH
 #define REDUCE_FINISH_CUH
@@ -42,40 +46,138 @@ reduce_long_end(const struct reduce_long<OP> *run)
     }
 }
 
-/* Leaves the block's result, which thread 0 has. Whether this block is the last: then all threads see the
- * results of all blocks. Begins a new phase of the block's shared memory. */
-template <typename ACC>
-static __device__ __forceinline__ bool reduce_is_last(ACC total, ACC *results, unsigned *ticket)
-{
-    __shared__ bool is_last;
+typedef unsigned long long reduce_word; /* tag << 32 | 32 bits of a result */
 
-    if (threadIdx.x == 0) {
-        results[blockIdx.x] = total;
-        __threadfence();
-        is_last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
-        __threadfence();
-    }
-    __syncthreads();
-    return is_last;
+enum {
+    REDUCE_STATE_HEADER =
+        256,            /* bytes of a variant's state before the words; its start is the counter */
+    REDUCE_AT_ONCE = 8, /* words that a thread reads before it waits for one */
+};
+
+template <typename ACC> static __host__ __device__ __forceinline__ constexpr int reduce_words()
+{
+    return (sizeof(ACC) + 3) / 4;
 }
 
-/* `total` is the block's, in thread 0; `shared` is what its tree used. All threads must call it. */
+template <typename ACC> union reduce_parts {
+    unsigned part[reduce_words<ACC>()];
+    ACC value;
+};
+
+/* Bytes of state for `blocks` results, or a little more. */
+static inline size_t reduce_finish_state(const struct gpurun_ctx *ctx, unsigned blocks)
+{
+    return REDUCE_STATE_HEADER + blocks * (reduce_acc_bytes(ctx) / 4) * sizeof(reduce_word);
+}
+
+/* The block's number, in thread 0; numbers go up to twice the blocks, in one launch to one half of that, in the
+ * next to the other. */
+static __device__ __forceinline__ unsigned reduce_claim(void *state)
+{
+    return threadIdx.x == 0 && gridDim.x > 1
+               ? atomicInc(static_cast<unsigned *>(state), 2 * gridDim.x - 1)
+               : 0;
+}
+
+static __device__ __forceinline__ unsigned reduce_tag(unsigned claim)
+{
+    return claim < gridDim.x ? 1 : 2;
+}
+
+static __device__ __forceinline__ reduce_word *reduce_words_of(void *state, unsigned block,
+                                                               int words)
+{
+    return reinterpret_cast<reduce_word *>(static_cast<char *>(state) + REDUCE_STATE_HEADER) +
+           static_cast<size_t>(block) * words;
+}
+
+template <typename ACC>
+static __device__ __forceinline__ void reduce_leave(reduce_word *at, unsigned tag, ACC result)
+{
+    union reduce_parts<ACC> r;
+
+    r.value = result;
+#pragma unroll
+    for (int w = 0; w < reduce_words<ACC>(); w++) {
+        const reduce_word word = static_cast<reduce_word>(tag) << 32 | r.part[w];
+
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at + w), "l"(word) : "memory");
+    }
+}
+
+static __device__ __forceinline__ reduce_word reduce_peek(const reduce_word *at)
+{
+    reduce_word word;
+
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");
+    return word;
+}
+
+/* Waits for a result whose words have been read once. */
+template <typename ACC>
+static __device__ __forceinline__ ACC reduce_await(const reduce_word *at, unsigned tag,
+                                                   reduce_word (&word)[reduce_words<ACC>()])
+{
+    union reduce_parts<ACC> r;
+
+#pragma unroll
+    for (int w = 0; w < reduce_words<ACC>(); w++) {
+        while (word[w] >> 32 != tag)
+            word[w] = reduce_peek(at + w);
+        r.part[w] = static_cast<unsigned>(word[w]);
+    }
+    return r.value;
+}
+
+/* The thread's share of the results of all blocks. */
+template <typename OP>
+static __device__ __forceinline__ typename OP::ACC reduce_collect(void *state, unsigned tag)
+{
+    typedef typename OP::ACC ACC;
+    constexpr int words = reduce_words<ACC>(), at_once = REDUCE_AT_ONCE / words;
+    struct reduce_long<OP> run = {
+        OP::none(), OP::none()
+    };
+
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += at_once * blockDim.x) {
+        reduce_word word[at_once][words];
+
+#pragma unroll
+        for (int j = 0; j < at_once; j++)
+#pragma unroll
+            for (int w = 0; w < words; w++)
+                if (i + j * blockDim.x < gridDim.x)
+                    word[j][w] = reduce_peek(reduce_words_of(state, i + j * blockDim.x, words) + w);
+#pragma unroll
+        for (int j = 0; j < at_once; j++)
+            if (i + j * blockDim.x < gridDim.x)
+                reduce_long_add(&run,
+                                reduce_await<ACC>(reduce_words_of(state, i + j * blockDim.x, words),
+                                                  tag, word[j]));
+    }
+    return reduce_long_end(&run);
+}
+
+/* `mine` is the thread's, `claim` the block's number in thread 0. All threads must call it. */
 template <typename OP>
 static __device__ __forceinline__ void
-reduce_finish(const struct reduce_job &job, typename OP::ACC total, typename OP::ACC *results,
-              unsigned *ticket, typename OP::ACC *shared)
+reduce_finish(const struct reduce_job &job, typename OP::ACC mine, unsigned claim, void *state)
 {
-    if (gridDim.x > 1) {
-        struct reduce_long<OP> run = {
-            OP::none(), OP::none()
-        };
+    __shared__ typename OP::ACC shared[REDUCE_WARPS_MAX];
+    __shared__ unsigned last_claim; /* the block's number if it is the last, else 0 */
+    typename OP::ACC total;
 
-        if (!reduce_is_last(total, results, ticket))
+    if (threadIdx.x == 0)
+        last_claim = claim % gridDim.x == gridDim.x - 1 ? claim : 0;
+    total = reduce_block_tree<OP>(mine, shared);
+    if (gridDim.x > 1) {
+        if (threadIdx.x == 0)
+            reduce_leave(reduce_words_of(state, blockIdx.x, reduce_words<typename OP::ACC>()),
+                         reduce_tag(claim), total);
+        if (last_claim == 0)
             return;
-#pragma unroll 4
-        for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x)
-            reduce_long_add(&run, results[i]);
-        total = reduce_block_tree<OP>(reduce_long_end(&run), shared);
+        __syncthreads(); /* `shared` has been read */
+        total = reduce_block_tree<OP>(reduce_collect<OP>(state, reduce_tag(last_claim)), shared);
     }
     if (threadIdx.x == 0)
         OP::write(job, total);

@@ -1,15 +1,23 @@
 /*
  * reduce, variant "vector": deep 16-byte loads, one launch.
  *
- * Mapping  a block of 512 threads per 128 KiB; the last block to finish joins the blocks' results in order.
- * Memory   reads each element once: four times four 16-byte loads per thread, coalesced; up to four blocks per
- *          multiprocessor, so that others load while one waits for its ticket.
- * Bound    memory; at small n the launch, one fence and one atomic.
+ * Mapping  a block of 512 threads per tile of 32 KiB, or of up to four tiles one after the other where each
+ *          multiprocessor then still has work; the last block to begin joins the blocks' results in order.
+ * Memory   reads each element once: four 16-byte loads per thread and tile, coalesced; three blocks per
+ *          multiprocessor, as more leave too few registers for all loads to be in flight.
+ * Bound    memory; at small n the launch, and one read of the blocks' results.
  * Limits   float into double converts each element: slow where a device has few double units.
  */
 #include "reduce_finish.cuh"
 
-enum { VECTOR_BLOCK = 512, VECTOR_LOADS = 4, VECTOR_BATCHES = 4, VECTOR_BYTES = 16 };
+enum {
+    VECTOR_BLOCK = 512,
+    VECTOR_LOADS = 4,
+    VECTOR_BYTES = 16,
+    VECTOR_TILE = VECTOR_BLOCK * VECTOR_LOADS, /* packs of VECTOR_BYTES */
+    VECTOR_TILES_MAX = 4,                      /* of one block */
+    VECTOR_BLOCKS_PER_SM = 3,
+};
 
 template <typename IN> struct __align__(16) vector_pack
 {
@@ -20,6 +28,7 @@ template <typename IN> struct __align__(16) vector_pack
 struct vector_span {
     int64_t head; /* elements before the first pack */
     int64_t packs;
+    unsigned tiles; /* of a block */
 };
 
 /* Joins what a thread has loaded: for each place in a pack one chain of VECTOR_LOADS. */
@@ -97,32 +106,21 @@ vector_tile(const typename OP::IN *in, int64_t first, struct vector_span span, u
         return vector_join<OP, width, FULL>(pack, first, span, flip);
 }
 
-/* Blocks that a multiprocessor is to hold: all its threads, or as many as 42 registers let it where
- * results are wide. */
-template <typename OP> static constexpr int vector_blocks_per_sm()
-{
-    return (OP::PLACE || sizeof(typename OP::ACC) > 4 ? 3 * GPURUN_SM_THREADS / 4
-                                                      : GPURUN_SM_THREADS) /
-           VECTOR_BLOCK;
-}
-
 template <typename OP>
-static __global__ void __launch_bounds__(VECTOR_BLOCK, vector_blocks_per_sm<OP>())
-    reduce_vector_kernel(struct reduce_job job, struct vector_span span, typename OP::ACC *results,
-                         unsigned *ticket)
+static __global__ void __launch_bounds__(VECTOR_BLOCK, VECTOR_BLOCKS_PER_SM)
+    reduce_vector_kernel(struct reduce_job job, struct vector_span span, void *state)
 {
-    __shared__ typename OP::ACC shared[REDUCE_WARPS_MAX];
-    constexpr int tile = VECTOR_BLOCK * VECTOR_LOADS;
+    const unsigned claim = reduce_claim(state);
     const int64_t body = span.packs * (VECTOR_BYTES / static_cast<int>(sizeof(typename OP::IN)));
     const typename OP::IN *in = static_cast<const typename OP::IN *>(job.in);
     typename OP::ACC mine = OP::none();
 
 #pragma unroll 1
-    for (int b = 0; b < VECTOR_BATCHES; b++) {
-        const int64_t begin = (static_cast<int64_t>(blockIdx.x) * VECTOR_BATCHES + b) * tile;
+    for (unsigned t = 0; t < span.tiles; t++) {
+        const int64_t begin = (static_cast<int64_t>(blockIdx.x) * span.tiles + t) * VECTOR_TILE;
         const int64_t first = begin + threadIdx.x;
 
-        mine = OP::join(mine, begin + tile <= span.packs
+        mine = OP::join(mine, begin + VECTOR_TILE <= span.packs
                                   ? vector_tile<OP, true>(in, first, span, job.flip)
                                   : vector_tile<OP, false>(in, first, span, job.flip));
     }
@@ -131,17 +129,29 @@ static __global__ void __launch_bounds__(VECTOR_BLOCK, vector_blocks_per_sm<OP>(
 
         mine = OP::join(mine, OP::take(in[i], i, job.flip));
     }
-    reduce_finish<OP>(job, reduce_block_tree<OP>(mine, shared), results, ticket, shared);
+    reduce_finish<OP>(job, mine, claim, state);
 }
 
-static unsigned vector_blocks(int64_t packs)
+/* Tiles of a block: as many as leave every multiprocessor all the blocks that it can hold. */
+static unsigned vector_tiles(const struct gpurun_ctx *ctx, int64_t packs)
 {
-    constexpr int tile = VECTOR_BLOCK * VECTOR_LOADS * VECTOR_BATCHES;
+    const int64_t tiles =
+        packs / VECTOR_TILE / (static_cast<int64_t>(ctx->device.sm_count) * VECTOR_BLOCKS_PER_SM);
 
-    return static_cast<unsigned>(packs > tile ? (packs + tile - 1) / tile : 1);
+    return static_cast<unsigned>(tiles < 1                  ? 1
+                                 : tiles < VECTOR_TILES_MAX ? tiles
+                                                            : VECTOR_TILES_MAX);
 }
 
-static struct vector_span vector_span_of(const struct reduce_job *job, size_t elem_bytes)
+static unsigned vector_blocks(int64_t packs, unsigned tiles)
+{
+    const int64_t each = static_cast<int64_t>(tiles) * VECTOR_TILE;
+
+    return static_cast<unsigned>(packs > each ? (packs + each - 1) / each : 1);
+}
+
+static struct vector_span vector_span_of(const struct gpurun_ctx *ctx, const struct reduce_job *job,
+                                         size_t elem_bytes)
 {
     const int64_t width = VECTOR_BYTES / static_cast<int64_t>(elem_bytes);
     const int64_t past = reinterpret_cast<uintptr_t>(job->in) % VECTOR_BYTES / elem_bytes;
@@ -150,32 +160,28 @@ static struct vector_span vector_span_of(const struct reduce_job *job, size_t el
 
     span.head = head < job->n ? head : job->n;
     span.packs = (job->n - span.head) / width;
+    span.tiles = vector_tiles(ctx, span.packs);
     return span;
 }
 
 template <typename OP> static enum gpurun_status vector_run(struct gpurun_ctx *ctx)
 {
     const struct reduce_job job = reduce_job_of(ctx);
-    const struct vector_span span = vector_span_of(&job, sizeof(typename OP::IN));
+    const struct vector_span span = vector_span_of(ctx, &job, sizeof(typename OP::IN));
 
     reduce_vector_kernel<OP>
-        <<<vector_blocks(span.packs), VECTOR_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
-            job, span, static_cast<typename OP::ACC *>(ctx->scratch),
-            static_cast<unsigned *>(ctx->variant_state));
+        <<<vector_blocks(span.packs, span.tiles), VECTOR_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
+            job, span, ctx->variant_state);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
 
-size_t reduce_vector_scratch(struct gpurun_ctx *ctx)
+/* At most: where the input begins decides how many packs there are, and that is not known yet. */
+size_t reduce_vector_state(struct gpurun_ctx *ctx)
 {
-    const struct gpurun_tensor *in = reduce_state_of(ctx)->in;
+    const int64_t packs = static_cast<int64_t>(reduce_state_of(ctx)->in->bytes / VECTOR_BYTES);
 
-    return vector_blocks(static_cast<int64_t>(in->bytes / VECTOR_BYTES)) * reduce_acc_bytes(ctx);
-}
-
-size_t reduce_vector_state(struct gpurun_ctx *)
-{
-    return sizeof(unsigned);
+    return reduce_finish_state(ctx, vector_blocks(packs, 1));
 }
 
 enum gpurun_status reduce_launch_vector(struct gpurun_ctx *ctx)
