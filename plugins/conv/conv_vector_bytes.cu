@@ -11,10 +11,12 @@
  * So each register of A is the row's own words as they lie in memory, and a lane ends up with 4 neighbouring results:
  * no shuffles at all.
  *
- * Mapping  a block of 8 warps takes 2048 elements of BAND rows and walks down; a row of the image adds to the ROWS rows of
- *          the answer that it is under the mask of. The loop is unrolled by ROWS.
- * Memory   rows are copied to a ring in shared memory (cp.async, 16 bytes), 3 stages of ROWS rows ahead; each is read
- *          (BAND + ROWS - 1) / BAND times in all. Results leave as 4 bytes a lane.
+ * Mapping  a block of 8 warps takes 2048 elements of a band of rows and walks down; a row of the image adds to the ROWS
+ *          rows of the answer that it is under the mask of. The loop is unrolled by ROWS. Bands are lower where
+ *          there are too few to fill the device.
+ * Memory   rows are copied to a ring in shared memory, 3 stages of ROWS rows ahead: on Hopper by its copy engine, one
+ *          copy a row, else by cp.async, 16 bytes a thread; each is read (band + ROWS - 1) / band times in all. Results
+ *          leave as 4 bytes a lane.
  * Bound    memory: 4 loads from shared memory and 2 ROWS tensor instructions per row and 256 results.
  * Limits   weights of -128 to 127, at most 7 rows, channels * (width / 2) at most 8; compute capability 8.0. Rows that do
  *          not start at multiples of 16 bytes, and what lies beyond the edges, are loaded a byte a thread.
@@ -40,10 +42,17 @@ template <int ROWS> struct bytes_table {
 };
 
 /* Rows of the answer per block: with the mask's they fill whole stages. */
-template <int ROWS> static __host__ __device__ constexpr int bytes_band()
+template <int ROWS> static constexpr int bytes_band(int turns)
 {
-    return ROWS == 3 ? 22 : ROWS == 5 ? 46 : 50;
+    return ROWS * turns - (ROWS - 1);
 }
+
+/* Stages that a block works through: at most, and where blocks are few. */
+template <int ROWS> static constexpr int bytes_turns_most()
+{
+    return ROWS == 5 ? 10 : 8;
+}
+enum { BYTES_TURNS_LEAST = 2 };
 
 template <int ROWS> static __host__ __device__ constexpr int bytes_stages()
 {
@@ -67,12 +76,19 @@ struct bytes_tile {
         is_inside; /* and all that is read stands in the image, but for what is left and right of it */
 };
 
-/* Which of a stage's 16 bytes a thread copies where a tile is_inside: their places in the image, from the stage's
- * first byte on, or -1. */
+/* Without a copy engine: which of a stage's 16 bytes a thread copies where a tile is_inside: their places in the image,
+ * from the stage's first byte on, or -1. */
 template <int ROWS> struct bytes_share {
     enum { COUNT = (ROWS * BYTES_CHUNKS + BYTES_BLOCK - 1) / BYTES_BLOCK };
     int64_t from[COUNT];
 };
+
+/* Whether there is a copy engine. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define BYTES_BULK 1
+#else
+#define BYTES_BULK 0
+#endif
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
@@ -93,6 +109,44 @@ template <int PENDING> static __device__ __forceinline__ void bytes_wait()
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
+
+#if BYTES_BULK
+static __device__ __forceinline__ unsigned bytes_shared(const void *at)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(at));
+}
+
+static __device__ __forceinline__ void bytes_arm(uint64_t *full, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bytes_shared(full)),
+                 "r"(bytes)
+                 : "memory");
+}
+
+/* `bytes` and both addresses are multiples of 16. */
+static __device__ __forceinline__ void bytes_copy_bulk(void *to, const void *from, unsigned bytes,
+                                                       uint64_t *full)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(bytes_shared(to)),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(bytes_shared(full))
+                 : "memory");
+}
+
+/* Waits until the barrier's phase of this parity is over. */
+static __device__ __forceinline__ void bytes_await(uint64_t *full, unsigned parity)
+{
+    unsigned is_over = 0;
+
+    while (!is_over)
+        asm volatile("{\n\t.reg .pred p;\n\t"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, p;\n\t}"
+                     : "=r"(is_over)
+                     : "r"(bytes_shared(full)), "r"(parity)
+                     : "memory");
+}
+#endif
 
 /* sums = a * b + before */
 static __device__ __forceinline__ void bytes_multiply(int32_t (&sums)[4], const uint32_t (&a)[4],
@@ -166,22 +220,43 @@ static __device__ __forceinline__ void bytes_find_share(const struct conv_job &j
     }
 }
 
+/* The lines of a stage of a tile that is_inside, but for their edges. */
+template <int ROWS>
+static __device__ __forceinline__ void
+bytes_load_inside(const struct conv_job &job, const struct bytes_tile &tile,
+                  const struct bytes_share<ROWS> &share, const uint8_t *from,
+                  uint4 (&lines)[ROWS][BYTES_CHUNKS], uint64_t *full)
+{
+#if BYTES_BULK
+    const unsigned bytes = tile.right - tile.left;
+
+    if (threadIdx.x > 0)
+        return;
+    bytes_arm(full, ROWS * bytes);
+    for (int r = 0; r < ROWS && bytes > 0; r++)
+        bytes_copy_bulk(&lines[r][tile.left / 16], from + r * job.in_pitch + tile.left, bytes,
+                        full);
+#else
+#pragma unroll
+    for (int k = 0; k < bytes_share<ROWS>::COUNT; k++)
+        if (share.from[k] >= 0)
+            bytes_copy_async(&lines[0][0] + threadIdx.x + k * BYTES_BLOCK, from + share.from[k]);
+#endif
+}
+
 /* One stage: ROWS lines from line `first` on. */
 template <int ROWS>
 static __device__ __forceinline__ void
 bytes_load_stage(const struct conv_job &job, const struct bytes_tile &tile,
                  const struct bytes_share<ROWS> &share, int first,
-                 uint4 (&lines)[ROWS][BYTES_CHUNKS])
+                 uint4 (&lines)[ROWS][BYTES_CHUNKS], uint64_t *full)
 {
     const uint8_t *in = static_cast<const uint8_t *>(job.in) + tile.e - BYTES_HALO;
     const int edges = tile.left + tile.end - tile.right;
 
     if (tile.is_inside && first < tile.lines) {
-#pragma unroll
-        for (int k = 0; k < bytes_share<ROWS>::COUNT; k++)
-            if (share.from[k] >= 0)
-                bytes_copy_async(&lines[0][0] + threadIdx.x + k * BYTES_BLOCK,
-                                 in + (tile.top + first) * job.in_pitch + share.from[k]);
+        bytes_load_inside<ROWS>(job, tile, share, in + (tile.top + first) * job.in_pitch, lines,
+                                full);
     } else if (!tile.is_inside) {
 #pragma unroll 1
         for (int r = 0; r < ROWS; r++) {
@@ -201,6 +276,34 @@ bytes_load_stage(const struct conv_job &job, const struct bytes_tile &tile,
                 conv_fetch<uint8_t>(job, tile.e - BYTES_HALO + at, tile.top + first + line);
     }
     bytes_commit();
+}
+
+/* All threads must call it. */
+template <int STAGES> static __device__ __forceinline__ void bytes_begin(uint64_t *full)
+{
+#if BYTES_BULK
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; s++)
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bytes_shared(&full[s]))
+                         : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+#endif
+}
+
+/* Waits for the thread's own copies of stage s, and for the copy engine's. */
+template <int STAGES>
+static __device__ __forceinline__ void bytes_await_stage(const struct bytes_tile &tile, int s,
+                                                         uint64_t *full)
+{
+#if BYTES_BULK
+    if (tile.is_inside) {
+        bytes_await(&full[s % STAGES], s / STAGES % 2);
+        return;
+    }
+#endif
+    bytes_wait<STAGES - 2>();
 }
 
 /* What of a line can be copied by 16 bytes: where rows are not aligned, what has 4 bytes on either side. */
@@ -311,11 +414,13 @@ bytes_work(const struct conv_job &job, const struct bytes_tile &tile, int first,
 template <int ROWS>
 static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>())
     conv_vector_bytes_kernel(const struct conv_job job, const struct bytes_table<ROWS> table,
-                             int lead, int above)
+                             int lead, int above, int band)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    constexpr int stages = bytes_stages<ROWS>(), band = bytes_band<ROWS>();
+    constexpr int stages = bytes_stages<ROWS>();
     __shared__ uint4 ring[stages][ROWS][BYTES_CHUNKS];
+    __shared__ uint64_t
+        full[stages]; /* barriers: what the copy engine brings of a stage is there */
     __shared__ uint32_t shared_table[ROWS * BYTES_TABLE_ROW];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int32_t sums[ROWS][2][4] = {};
@@ -332,10 +437,11 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
     tile.is_inside = tile.is_aligned && tile.rows == band && tile.top >= 0 &&
                      tile.top + tile.lines <= job.height;
     bytes_find_share(job, tile, &share);
+    bytes_begin<stages>(full);
 
 #pragma unroll 1
     for (int s = 0; s < stages - 1; s++)
-        bytes_load_stage<ROWS>(job, tile, share, s * ROWS, ring[s]);
+        bytes_load_stage<ROWS>(job, tile, share, s * ROWS, ring[s], &full[s]);
     for (int i = threadIdx.x; i < ROWS * BYTES_TABLE_ROW; i += BYTES_BLOCK)
         shared_table[i] = table.word[i];
     const int32_t e = tile.e + warp * BYTES_WARP_ELEMS;
@@ -344,9 +450,10 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
     for (int s = 0; s * ROWS < tile.lines; s++) {
         const int ahead = s + stages - 1;
 
-        bytes_wait<stages - 2>();
+        bytes_await_stage<stages>(tile, s, full);
         __syncthreads(); /* this stage is there for all, and the one before it has been read by all */
-        bytes_load_stage<ROWS>(job, tile, share, ahead * ROWS, ring[ahead % stages]);
+        bytes_load_stage<ROWS>(job, tile, share, ahead * ROWS, ring[ahead % stages],
+                               &full[ahead % stages]);
         if (e < job.out_elems)
             bytes_work<ROWS>(job, tile, s * ROWS, e + 4 * lane, has_words, is_plain,
                              reinterpret_cast<const uint32_t *>(ring[s % stages][0]) +
@@ -391,20 +498,34 @@ static uint32_t bytes_word(const struct conv_mask *mask, const struct conv_job *
     return word;
 }
 
+/* The highest band of which there are enough for all blocks that the device can run at once. */
+template <int ROWS>
+static int bytes_choose_band(const struct gpurun_ctx *ctx, struct conv_job *job, int64_t *tiles)
+{
+    const int64_t enough = static_cast<int64_t>(ctx->device.sm_count) * bytes_blocks_per_sm<ROWS>();
+    int turns = bytes_turns_most<ROWS>();
+
+    while ((*tiles = conv_tiles(job, BYTES_ELEMS, bytes_band<ROWS>(turns))) < enough &&
+           turns > BYTES_TURNS_LEAST)
+        turns--;
+    return bytes_band<ROWS>(turns);
+}
+
 template <int ROWS> static enum gpurun_status bytes_run(struct gpurun_ctx *ctx)
 {
     const struct conv_mask *mask = &conv_state_of(ctx)->mask;
     const int lead = bytes_lead(ctx), above = (ROWS - mask->height) / 2;
     struct conv_job job = conv_job_of(ctx);
-    const int64_t tiles = conv_tiles(&job, BYTES_ELEMS, bytes_band<ROWS>());
+    int64_t tiles;
+    const int band = bytes_choose_band<ROWS>(ctx, &job, &tiles);
     struct bytes_table<ROWS> table;
 
     for (int i = 0; i < ROWS * BYTES_TABLE_ROW; i++)
         table.word[i] = bytes_word(mask, &job, lead, i / BYTES_TABLE_ROW - above, i / 64 % 2,
                                    i / 32 % 2, i % 32);
     conv_vector_bytes_kernel<ROWS>
-        <<<static_cast<unsigned>(tiles), BYTES_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(job, table,
-                                                                                    lead, above);
+        <<<static_cast<unsigned>(tiles), BYTES_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
+            job, table, lead, above, band);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
@@ -424,7 +545,7 @@ bool conv_vector_bytes_takes(const struct gpurun_ctx *ctx)
 
 enum gpurun_status conv_vector_bytes_check(struct gpurun_ctx *ctx)
 {
-    return conv_check_grid(ctx, BYTES_ELEMS, bytes_band<3>());
+    return conv_check_grid(ctx, BYTES_ELEMS, bytes_band<3>(bytes_turns_most<3>()));
 }
 
 enum gpurun_status conv_vector_bytes_launch(struct gpurun_ctx *ctx)
