@@ -1,8 +1,9 @@
 /*
- * The baseline. Threads take bands of rows. Every row of the image is copied once into a line with what stands
- * beyond its edges, so that no inner loop asks where it is; the last lines stand in a ring. Vectors of sums
- * stay in registers while the mask goes by. A separable mask goes down the lines first, in strips that stay in the
- * cache until it has gone along them. Whole numbers are summed in 16 bits where the mask allows it, else in 32.
+ * The baseline. Threads take bands of rows, and of a band a strip of columns at a time. Rows are read where they
+ * stand; where a strip reaches beyond an edge they are copied first, with what stands beyond it, into a ring of
+ * lines, so that no inner loop asks where it is. Vectors of sums stay in registers while the mask goes by. A
+ * separable mask goes down the lines first, in strips that stay in the cache until it has gone along them. Whole
+ * numbers are summed in 16 bits where the mask allows it, else in 32.
  */
 #include "conv_cpu.h"
 #include "conv.h"
@@ -10,14 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BAND = 64 }; /* rows that a thread takes at a time */
+enum {
+    BAND = 64,  /* rows that a thread takes at a time */
+    EDGE = 192, /* elements of a strip at an edge: whole pixels, no fewer than half a mask */
+    STRIP_MOST = 40 * EDGE,
+};
+
+_Static_assert(2 * (int)EDGE >= (int)REACH_MOST &&
+                   (int)STRIP_MOST >= 2 * (int)EDGE + (int)CONV_CPU_SLACK + 2 * (int)REACH_MOST,
+               "a line holds the longest strip that is copied");
 
 /* What a thread works with. */
 struct worker {
     const struct gpurun_ctx *ctx;
     const struct conv_cpu *cpu;
-    char *lines; /* a ring of as many rows as the mask has */
+    char *lines; /* a ring of as many as a strip has */
     size_t line_bytes;
+    int64_t elems, reach; /* of a row of the image; from a mask's first element to its last */
+    int64_t left;         /* elements from there to the mask's centre; crop: 0 */
 };
 
 static size_t elem_bytes(const struct gpurun_ctx *ctx)
@@ -36,40 +47,53 @@ static void put_fill(const struct gpurun_ctx *ctx, char *to, int64_t count)
             memcpy(to + i * 4, &fill, 4);
 }
 
-/* One pixel beyond an edge of the line whose image part starts at `line`. */
-static void extend(const struct gpurun_ctx *ctx, char *line, int64_t pixel)
+/* Elements `begin` to `end` of a row, whole pixels beyond one of its edges. */
+static void put_outside(const struct worker *w, char *to, const char *row, int64_t begin,
+                        int64_t end)
 {
-    const struct conv_options *o = conv_options_of(ctx);
-    const int64_t size = (int64_t)elem_bytes(ctx) * o->channels;
-    const int64_t from =
-        conv_border_at((int32_t)pixel, (int32_t)o->width, conv_state_of(ctx)->border);
+    const struct conv_options *o = conv_options_of(w->ctx);
+    const int64_t size = (int64_t)elem_bytes(w->ctx) * o->channels;
 
-    if (from < 0)
-        put_fill(ctx, line + pixel * size, o->channels);
-    else
-        memcpy(line + pixel * size, line + from * size, (size_t)size);
+    for (int64_t e = begin; e < end; e += o->channels, to += size) {
+        const int64_t from = conv_border_at((int32_t)(e / o->channels), (int32_t)o->width,
+                                            conv_state_of(w->ctx)->border);
+
+        if (from < 0)
+            put_fill(w->ctx, to, o->channels);
+        else
+            memcpy(to, row + from * size, (size_t)size);
+    }
 }
 
-/* Row y of the image with its surroundings; y may lie outside. */
-static void load_line(const struct gpurun_ctx *ctx, char *line, int64_t y)
+static int64_t between(int64_t least, int64_t value, int64_t most)
 {
-    const struct conv_options *o = conv_options_of(ctx);
-    const struct conv_state *s = conv_state_of(ctx);
-    const int64_t size = (int64_t)elem_bytes(ctx);
-    const int64_t radius = s->border == CONV_CROP ? 0 : s->mask.width / 2;
-    const int64_t from = conv_border_at((int32_t)y, (int32_t)o->height, s->border);
-    char *image = line + radius * o->channels * size;
+    return value < least ? least : value > most ? most : value;
+}
+
+/* Elements `begin` to `end` of row y of the image, either of which may lie outside, and readable ones behind
+ * them: where they stand, else copied to `line`. */
+static const char *get_line(const struct worker *w, char *line, int64_t y, int64_t begin,
+                            int64_t end)
+{
+    const struct conv_state *s = conv_state_of(w->ctx);
+    const int64_t from =
+        conv_border_at((int32_t)y, (int32_t)conv_options_of(w->ctx)->height, s->border);
+    const int64_t size = (int64_t)elem_bytes(w->ctx);
+    const int64_t inside = between(begin, 0, end), outside = between(begin, w->elems, end);
+    const char *row;
 
     if (from < 0) {
-        put_fill(ctx, line, (o->width + 2 * radius) * o->channels);
-        return;
+        put_fill(w->ctx, line, end - begin);
+        return line;
     }
-    memcpy(image, (const char *)s->image->host + from * s->in_pitch * size,
-           (size_t)(o->width * o->channels * size));
-    for (int64_t i = 1; i <= radius; i++) {
-        extend(ctx, image, -i);
-        extend(ctx, image, o->width - 1 + i);
-    }
+    row = (const char *)s->image->host + from * s->in_pitch * size;
+    if (begin >= 0 && end + CONV_CPU_SLACK <= w->elems)
+        return row + begin * size;
+    put_outside(w, line, row, begin, inside);
+    memcpy(line + (inside - begin) * size, row + inside * size,
+           (size_t)((outside - inside) * size));
+    put_outside(w, line + (outside - begin) * size, row, outside, end);
+    return line;
 }
 
 static void frame_row(const struct gpurun_ctx *ctx, char *row, int64_t y)
@@ -85,34 +109,73 @@ static void frame_row(const struct gpurun_ctx *ctx, char *row, int64_t y)
         put_fill(ctx, row + (o->width - radius_x) * size, radius_x * o->channels);
 }
 
-/* Rows `begin` to `end` of the answer. */
-static void run_band(struct worker *w, int64_t begin, int64_t end)
+/* Elements `at` to `at` + strip->elems of rows `begin` to `end` of the answer. */
+static void run_strip(const struct worker *w, struct conv_cpu_strip *strip, int64_t at,
+                      int64_t begin, int64_t end)
 {
     const struct conv_state *s = conv_state_of(w->ctx);
-    const int64_t height = s->mask.height;
+    const int64_t height = s->mask.height, from = at - w->left;
+    const size_t pitch = (size_t)s->out_pitch * elem_bytes(w->ctx);
     const int64_t top =
         s->border == CONV_CROP ? 0 : -(height / 2); /* the first row that row 0 needs */
-    const char *rows[CONV_SIZE_MAX];
+    char *out =
+        (char *)s->filtered->host + (size_t)(begin * s->out_pitch + at) * elem_bytes(w->ctx);
 
-    for (int64_t i = 0; i + 1 < height; i++)
-        load_line(w->ctx, w->lines + (size_t)i * w->line_bytes, begin + top + i);
-    for (int64_t y = begin; y < end; y++) {
-        char *out = (char *)s->filtered->host + (size_t)(y * s->out_pitch) * elem_bytes(w->ctx);
+    for (int64_t i = -height; i < end - begin; i++) {
+        char *line = w->lines + (size_t)((i + height) % (height + 1)) * w->line_bytes;
 
-        for (int64_t i = 0; i < height; i++)
-            rows[i] = w->lines + (size_t)((y - begin + i) % height) * w->line_bytes;
-        load_line(w->ctx, w->lines + (size_t)((y - begin + height - 1) % height) * w->line_bytes,
-                  y + top + height - 1);
-        w->cpu->down(w->cpu, rows, out);
-        if (s->border == CONV_FRAME)
-            frame_row(w->ctx, out, y);
+        memmove(strip->lines, strip->lines + 1, (size_t)height * sizeof *strip->lines);
+        strip->lines[height] =
+            get_line(w, line, begin + i + top + height, from, from + strip->elems + w->reach);
+        if (i < 0)
+            continue;
+        strip->next_out = i + 1 < end - begin ? out + pitch : out;
+        w->cpu->down(w->cpu, strip, out);
+        out += pitch;
     }
 }
 
-/* Two steps pay where they are fewer multiplications than one. */
+static int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many elements of a row of the answer to take from `at` on. Of floats few at an edge, and then as many as
+ * need nothing from beyond one. Lines of bytes are short, and copied they start aligned, which wins more than
+ * the copy costs. */
+static int64_t strip_elems(const struct worker *w, int64_t at)
+{
+    const int64_t left = conv_out_elems(w->ctx) - at;
+    const int64_t inside = w->elems - CONV_CPU_SLACK - w->reach - (at - w->left);
+    const int64_t edge = at < w->left ? EDGE : 0;
+
+    if (elem_bytes(w->ctx) == 1)
+        return least_of(left, STRIP_MOST);
+    if (inside < edge + EDGE)
+        return left;
+    return edge > 0 ? edge : least_of(inside - inside % EDGE, STRIP_MOST);
+}
+
+/* Rows `begin` to `end` of the answer. */
+static void run_band(const struct worker *w, struct conv_cpu_strip *strip, int64_t begin,
+                     int64_t end)
+{
+    const struct conv_state *s = conv_state_of(w->ctx);
+    const int64_t elems = conv_out_elems(w->ctx);
+
+    for (int64_t at = 0; at < elems; at += strip->elems) {
+        strip->elems = strip_elems(w, at);
+        run_strip(w, strip, at, begin, end);
+    }
+    for (int64_t y = begin; y < end && s->border == CONV_FRAME; y++)
+        frame_row(w->ctx,
+                  (char *)s->filtered->host + (size_t)(y * s->out_pitch) * elem_bytes(w->ctx), y);
+}
+
+/* A step along sums that the cache keeps pays where it halves the multiplications. */
 static bool in_two_steps(const struct conv_mask *mask)
 {
-    return mask->is_separable && mask->width + mask->height < mask->width * mask->height;
+    return mask->is_separable && 2 * (mask->width + mask->height) < mask->width * mask->height;
 }
 
 /* How the sums of this mask are kept. */
@@ -125,8 +188,7 @@ static struct conv_cpu choose(const struct gpurun_ctx *ctx)
                            .tail = s->tail,
                            .scale = (float)o->scale,
                            .bias = (float)o->bias,
-                           .channels = o->channels,
-                           .elems = conv_out_elems(ctx)};
+                           .channels = o->channels};
 
     cpu.is_unsigned = true;
     for (int k = 0; k < s->mask.width * s->mask.height; k++)
@@ -145,9 +207,10 @@ static struct conv_cpu choose(const struct gpurun_ctx *ctx)
     return cpu;
 }
 
-static void run_bands(struct worker *w, int64_t *next)
+static void run_bands(const struct worker *w, int64_t *next)
 {
     const int64_t rows = conv_state_of(w->ctx)->out_height;
+    struct conv_cpu_strip strip = {0};
 
     for (;;) {
         int64_t begin;
@@ -159,7 +222,7 @@ static void run_bands(struct worker *w, int64_t *next)
         }
         if (begin >= rows)
             return;
-        run_band(w, begin, rows - begin < BAND ? rows : begin + BAND);
+        run_band(w, &strip, begin, rows - begin < BAND ? rows : begin + BAND);
     }
 }
 
@@ -174,8 +237,11 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
     const struct conv_state *s = conv_state_of(ctx);
     const struct conv_options *o = conv_options_of(ctx);
     const struct conv_cpu cpu = choose(ctx);
-    const size_t wide = (size_t)((o->width + s->mask.width) * o->channels) + CONV_CPU_SLACK;
-    struct worker plain = {.ctx = ctx, .cpu = &cpu};
+    struct worker plain = {.ctx = ctx,
+                           .cpu = &cpu,
+                           .elems = o->width * o->channels,
+                           .reach = (s->mask.width - 1) * o->channels};
+    const int64_t longest = conv_out_elems(ctx) < STRIP_MOST ? conv_out_elems(ctx) : STRIP_MOST;
     const int64_t bands = (s->out_height + BAND - 1) / BAND;
     const int64_t threads = ctx->threads < bands ? ctx->threads : bands;
     size_t bytes;
@@ -184,13 +250,15 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
 
     if (s->out_width == 0 || s->out_height == 0)
         return GPURUN_OK;
-    plain.line_bytes = rounded_up(wide * elem_bytes(ctx));
-    bytes = plain.line_bytes * (size_t)s->mask.height;
+    plain.left = s->border == CONV_CROP ? 0 : plain.reach / 2;
+    plain.line_bytes =
+        rounded_up((size_t)(longest + plain.reach + CONV_CPU_SLACK) * elem_bytes(ctx));
+    bytes = plain.line_bytes * (size_t)(s->mask.height + 1);
     memory = calloc((size_t)threads, bytes);
     if (!memory)
-        return gpurun_fail(ctx, GPURUN_NO_MEMORY, "width",
-                           "no host memory for %d rows of %" PRId64 " pixels per thread",
-                           s->mask.height, o->width);
+        return gpurun_fail(ctx, GPURUN_NO_MEMORY, "threads",
+                           "no host memory for %d lines for each of %" PRId64 " threads",
+                           s->mask.height + 1, threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
     for (int64_t i = 0; i < threads; i++) {
         struct worker w = plain;

@@ -13,16 +13,37 @@ enum {
         (CONV_SIZE_MAX - 1) * 4 /* elements from a mask's first to its last, of 4 channels */
 };
 
+/* Some columns of a band, row by row from the top. */
+struct conv_cpu_strip {
+    int64_t elems; /* of a row of the answer */
+    /* Those under the mask, top to bottom, then the one that comes next. */
+    const char *lines[CONV_SIZE_MAX + 1];
+    char *next_out; /* where the next row's results go */
+};
+
 struct conv_cpu {
     const struct conv_mask *mask;
     struct conv_tail tail;
     float scale, bias;
-    int64_t channels, elems; /* elems: of a row of the answer */
+    int64_t channels;
     bool is_unsigned; /* no weight is negative, so sums of 16 bits are taken without a sign */
     bool is_narrow;   /* nor is there a factor, and with what is added they fit 16 bits */
-    /* The lines under the mask, top to bottom, into a row of the answer. */
-    void (*down)(const struct conv_cpu *cpu, const char *const *rows, char *out);
+    /* The lines under the mask into a row of the answer. */
+    void (*down)(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip, char *out);
 };
+
+/* Has `bytes` of the next row, from byte `at` on, brought to the cache: rows of a strip lie too far apart for the
+ * processor to foresee. */
+static inline void conv_cpu_fetch(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip,
+                                  int64_t at, int64_t bytes)
+{
+    const char *in = strip->lines[cpu->mask->height] + at, *out = strip->next_out + at;
+
+    for (int64_t i = 0; i < bytes; i += 64) {
+        __builtin_prefetch(in + i);
+        __builtin_prefetch(out + i, 1);
+    }
+}
 
 void conv_cpu_use_int16(struct conv_cpu *cpu, bool two_steps);
 void conv_cpu_use_int32(struct conv_cpu *cpu, bool two_steps);

@@ -45,10 +45,9 @@ static inline void add_sums(sum_vector sums[VECTORS], const SUM *from, SUM weigh
 }
 
 static inline void finish_chunk(const struct conv_cpu *cpu, const sum_vector chunk[VECTORS],
-                                int64_t e, char *out)
+                                int64_t left, char *out)
 {
-    const int64_t left = cpu->elems - e;
-    ELEM *to = (ELEM *)(void *)out + e, results[CHUNK];
+    ELEM *to = (ELEM *)(void *)out, results[CHUNK];
 
     if (left >= CHUNK) {
         finish(cpu, chunk, to);
@@ -59,14 +58,15 @@ static inline void finish_chunk(const struct conv_cpu *cpu, const sum_vector chu
 }
 
 /* A separable mask: down its column first, into sums that stay in the cache while the row goes along them. */
-static void down_along(const struct conv_cpu *cpu, const char *const *rows, char *out)
+static void down_along(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip, char *out)
 {
+    const char *const *rows = strip->lines;
     const struct conv_mask *mask = cpu->mask;
     const int64_t reach = (mask->width - 1) * cpu->channels;
     _Alignas(64) SUM sums[STRIP + REACH_MOST + CHUNK];
 
-    for (int64_t at = 0; at < cpu->elems; at += STRIP) {
-        const int64_t elems = cpu->elems - at < STRIP ? cpu->elems - at : STRIP;
+    for (int64_t at = 0; at < strip->elems; at += STRIP) {
+        const int64_t elems = strip->elems - at < STRIP ? strip->elems - at : STRIP;
         const int64_t whole = (elems + CHUNK - 1) / CHUNK * CHUNK;
 
         for (int64_t e = 0; e < whole + reach; e += CHUNK) {
@@ -80,20 +80,23 @@ static void down_along(const struct conv_cpu *cpu, const char *const *rows, char
         for (int64_t e = 0; e < elems; e += CHUNK) {
             sum_vector chunk[VECTORS] = {0};
 
+            conv_cpu_fetch(cpu, strip, (at + e) * (int64_t)sizeof(ELEM), sizeof(ELEM) * CHUNK);
             for (int j = 0; j < mask->width; j++)
                 add_sums(chunk, sums + e + j * cpu->channels, (SUM)mask->WEIGHT(row)[j]);
-            finish_chunk(cpu, chunk, at + e, out);
+            finish_chunk(cpu, chunk, elems - e, out + (size_t)(at + e) * sizeof(ELEM));
         }
     }
 }
 
-static void down_lines(const struct conv_cpu *cpu, const char *const *rows, char *out)
+static void down_lines(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip, char *out)
 {
+    const char *const *rows = strip->lines;
     const int width = cpu->mask->width;
 
-    for (int64_t e = 0; e < cpu->elems; e += CHUNK) {
+    for (int64_t e = 0; e < strip->elems; e += CHUNK) {
         sum_vector chunk[VECTORS] = {0};
 
+        conv_cpu_fetch(cpu, strip, e * (int64_t)sizeof(ELEM), sizeof(ELEM) * CHUNK);
         for (int i = 0; i < cpu->mask->height; i++) {
             const ELEM *in = (const ELEM *)(const void *)rows[i] + e;
 
@@ -101,7 +104,7 @@ static void down_lines(const struct conv_cpu *cpu, const char *const *rows, char
                 add_elems(chunk, in + j * cpu->channels,
                           (SUM)cpu->mask->WEIGHT(weight)[i * width + j]);
         }
-        finish_chunk(cpu, chunk, e, out);
+        finish_chunk(cpu, chunk, strip->elems - e, out + (size_t)e * sizeof(ELEM));
     }
 }
 

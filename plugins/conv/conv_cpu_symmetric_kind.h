@@ -147,18 +147,19 @@ TARGET static void NAME(finish_last)(const struct conv_tail *tail, NAME(sums) su
     memcpy(to, results, (size_t)count);
 }
 
-TARGET static void NAME(down)(const struct conv_cpu *cpu, const char *const *rows, char *out)
+TARGET static void NAME(down)(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip,
+                              char *out)
 {
     const struct taps taps = taps_of(cpu);
     const int64_t reach = (taps.width - 1) * taps.channels;
     _Alignas(64) int32_t cut[STRIP + REACH_MOST + NAME(CHUNK)];
 
-    for (int64_t at = 0; at < cpu->elems; at += STRIP) {
-        const int64_t elems = cpu->elems - at < STRIP ? cpu->elems - at : STRIP;
+    for (int64_t at = 0; at < strip->elems; at += STRIP) {
+        const int64_t elems = strip->elems - at < STRIP ? strip->elems - at : STRIP;
         const int64_t whole = (elems + NAME(CHUNK) - 1) / NAME(CHUNK) * NAME(CHUNK);
 
         for (int64_t e = 0; e < whole + reach; e += NAME(CHUNK))
-            NAME(go_down)(&taps, rows, at + e, cut + e);
+            NAME(go_down)(&taps, strip->lines, at + e, cut + e);
         for (int64_t e = 0; e < elems; e += NAME(CHUNK)) {
             uint8_t *to = (uint8_t *)out + at + e;
             NAME(sums) sums[4];

@@ -399,6 +399,30 @@ START_TEST(every_size)
 }
 END_TEST
 
+/* Rows that the baseline takes in strips: too short for one that reads no edge, of one, of several. */
+START_TEST(floats_in_strips)
+{
+    static const char *const masks[] = {"sharpen3", "box3", "sharpen5", "gaussian7"};
+    static const char *const borders[] = {"replicate", "constant:2", "wrap", "crop", "frame:3"};
+    static const int64_t widths[] = {100, 213, 222, 300, 701, 2770};
+    enum { HEIGHT = 66, CHANNELS = 3 };
+    float *image = malloc((size_t)(2770 * HEIGHT * CHANNELS) * sizeof *image);
+
+    for (int64_t i = 0; i < 2770 * HEIGHT * CHANNELS; i++)
+        image[i] = (float)(i * 7919 % 1009) / 64 - 5;
+    for (size_t m = 0; m < 4; m++)
+        for (size_t b = 0; b < 5; b++) {
+            struct job *job = job_new(masks[m], borders[b], widths[_i], HEIGHT, CHANNELS);
+
+            job->options.dtype = GPURUN_FLOAT;
+            job_run(job, image);
+            ck_assert_msg(job_verify(job) == 0, "%s %s: %s", masks[m], borders[b], job->message);
+            job_free(job);
+        }
+    free(image);
+}
+END_TEST
+
 START_TEST(padding_is_left_alone)
 {
     static const uint8_t image[] = {1, 2, 3, 99, 98, 4, 5, 6, 97, 96};
@@ -821,6 +845,7 @@ static Suite *conv_suite(void)
     tcase_add_loop_test(run, bytes_are_what_opencv_says, 0, 14);
     tcase_add_test(run, floats_are_what_opencv_says);
     tcase_add_loop_test(run, every_size, 0, 7);
+    tcase_add_loop_test(run, floats_in_strips, 0, 6);
     tcase_add_test(run, padding_is_left_alone);
 
     tcase_add_test(masks, whole_weights_add_up_to_a_power_of_two);
