@@ -244,15 +244,53 @@ bytes_load_inside(const struct conv_job &job, const struct bytes_tile &tile,
 #endif
 }
 
-/* One stage: ROWS lines from line `first` on. */
+/* A byte of an edge on its way: it is put to its place when the stage before has been worked on, so that nothing waits
+ * for it. `to` is NULL where the thread has none. */
+struct bytes_edge {
+    uint8_t *to;
+    uint8_t value;
+};
+
+static __device__ __forceinline__ void bytes_put(struct bytes_edge edge)
+{
+    if (edge.to != NULL)
+        *edge.to = edge.value;
+}
+
+/* The thread's share of the edges of a stage: all but the last are put. */
 template <int ROWS>
-static __device__ __forceinline__ void
+static __device__ __forceinline__ struct bytes_edge
+bytes_load_edges(const struct conv_job &job, const struct bytes_tile &tile, int first,
+                 uint4 (&lines)[ROWS][BYTES_CHUNKS])
+{
+    const int edges = tile.left + tile.end - tile.right;
+    struct bytes_edge mine = {NULL, 0};
+
+#pragma unroll 1
+    for (int i = threadIdx.x; i < ROWS * edges; i += BYTES_BLOCK) {
+        const int line = i / edges, edge = i % edges;
+        const int at = edge < tile.left ? edge : tile.right + edge - tile.left;
+
+        bytes_put(mine);
+        mine.to = NULL;
+        if (first + line < tile.lines) {
+            mine.to = reinterpret_cast<uint8_t *>(lines[line]) + at;
+            mine.value =
+                conv_fetch<uint8_t>(job, tile.e - BYTES_HALO + at, tile.top + first + line);
+        }
+    }
+    return mine;
+}
+
+/* Begins one stage: ROWS lines from line `first` on. */
+template <int ROWS>
+static __device__ __forceinline__ struct bytes_edge
 bytes_load_stage(const struct conv_job &job, const struct bytes_tile &tile,
                  const struct bytes_share<ROWS> &share, int first,
                  uint4 (&lines)[ROWS][BYTES_CHUNKS], uint64_t *full)
 {
     const uint8_t *in = static_cast<const uint8_t *>(job.in) + tile.e - BYTES_HALO;
-    const int edges = tile.left + tile.end - tile.right;
+    struct bytes_edge edge;
 
     if (tile.is_inside && first < tile.lines) {
         bytes_load_inside<ROWS>(job, tile, share, in + (tile.top + first) * job.in_pitch, lines,
@@ -266,16 +304,9 @@ bytes_load_stage(const struct conv_job &job, const struct bytes_tile &tile,
                 bytes_load_line(job, tile, row < 0 ? NULL : in + row * job.in_pitch, lines[r]);
         }
     }
-#pragma unroll 1
-    for (int i = threadIdx.x; i < ROWS * edges; i += BYTES_BLOCK) {
-        const int line = i / edges, edge = i % edges;
-        const int at = edge < tile.left ? edge : tile.right + edge - tile.left;
-
-        if (first + line < tile.lines)
-            reinterpret_cast<uint8_t *>(lines[line])[at] =
-                conv_fetch<uint8_t>(job, tile.e - BYTES_HALO + at, tile.top + first + line);
-    }
+    edge = bytes_load_edges<ROWS>(job, tile, first, lines);
     bytes_commit();
+    return edge;
 }
 
 /* All threads must call it. */
@@ -441,7 +472,7 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
 
 #pragma unroll 1
     for (int s = 0; s < stages - 1; s++)
-        bytes_load_stage<ROWS>(job, tile, share, s * ROWS, ring[s], &full[s]);
+        bytes_put(bytes_load_stage<ROWS>(job, tile, share, s * ROWS, ring[s], &full[s]));
     for (int i = threadIdx.x; i < ROWS * BYTES_TABLE_ROW; i += BYTES_BLOCK)
         shared_table[i] = table.word[i];
     const int32_t e = tile.e + warp * BYTES_WARP_ELEMS;
@@ -452,13 +483,14 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
 
         bytes_await_stage<stages>(tile, s, full);
         __syncthreads(); /* this stage is there for all, and the one before it has been read by all */
-        bytes_load_stage<ROWS>(job, tile, share, ahead * ROWS, ring[ahead % stages],
-                               &full[ahead % stages]);
+        const struct bytes_edge edge = bytes_load_stage<ROWS>(
+            job, tile, share, ahead * ROWS, ring[ahead % stages], &full[ahead % stages]);
         if (e < job.out_elems)
             bytes_work<ROWS>(job, tile, s * ROWS, e + 4 * lane, has_words, is_plain,
                              reinterpret_cast<const uint32_t *>(ring[s % stages][0]) +
                                  (BYTES_HALO - lead) / 4 + warp * (BYTES_WARP_ELEMS / 4) + lane,
                              shared_table + lane, sums);
+        bytes_put(edge);
     }
 #endif
 }

@@ -17,7 +17,7 @@
 #include <cub/device/device_scan.cuh>
 #include <cuda/std/functional>
 
-enum { CALLS = 3, WARMUP = 20, SAMPLES = 41, SPIN_CYCLES = 1000000 };
+enum { CALLS = 3, WARMUP = 20, SAMPLES = 41, SPIN_CYCLES = 100000 };
 
 struct buffers {
     void *in, *out, *temp;
