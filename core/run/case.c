@@ -32,15 +32,18 @@ enum gpurun_status case_check_variant(struct run *run, const struct gpurun_varia
                         "needs compute capability %d.%d, this device has %d.%d",
                         v->min_compute / 10, v->min_compute % 10, run->ctx.device.compute / 10,
                         run->ctx.device.compute % 10);
+    guard_expect();
     return v->supported ? v->supported(&run->ctx) : GPURUN_OK;
 }
 
 /* One scratch for all variants, grown as they come; private state zeroed once. */
 static enum gpurun_status give_memory(struct run *run, struct run_case *c)
 {
-    const size_t scratch = c->variant->scratch_bytes ? c->variant->scratch_bytes(&run->ctx) : 0;
-    const size_t state = c->variant->state_bytes ? c->variant->state_bytes(&run->ctx) : 0;
+    size_t scratch, state;
 
+    guard_expect();
+    scratch = c->variant->scratch_bytes ? c->variant->scratch_bytes(&run->ctx) : 0;
+    state = c->variant->state_bytes ? c->variant->state_bytes(&run->ctx) : 0;
     c->scratch_bytes = scratch;
     c->state_bytes = state;
     if (scratch > run->scratch_bytes) {
@@ -71,6 +74,7 @@ enum gpurun_status case_call(struct run *run, struct run_case *c)
 
     run->running = c;
     run->ctx.variant_state = c->state;
+    guard_expect();
     status = c->variant ? run->plugin->table->run_gpu(&run->ctx, c->variant)
                         : run->plugin->table->run_cpu(&run->ctx);
     run->running = NULL;
@@ -96,6 +100,7 @@ enum gpurun_status case_judge(struct run *run, struct run_case *c)
                                     (GPURUN_UNSORTED | GPURUN_TIES_ANY | GPURUN_FLOAT_BY_BITS)
                               : 0};
     run->judged = c;
+    guard_expect();
     status = run->plugin->table->verify(&run->ctx, &c->proof);
     guard_restore();
     run->judged = NULL;
