@@ -2,6 +2,7 @@
 
 #include "batch/available.h"
 #include "batch/keeper.h"
+#include "batch/spawn.h"
 #include "job/memory.h"
 #include "job/value.h"
 #include "plan/registry.h"
@@ -26,6 +27,10 @@
 static const double GRACE_S = 1; /* a worker has so long to end by itself */
 static const double STOP_S =
     60; /* and so long when it is killed: much memory takes time to be free */
+static const double START_S = 1; /* so long one is tried to start where processes are lacking */
+
+/* The last worker that ended had never started: for the next one nobody waits. */
+static bool is_short;
 
 enum { PAUSE_NS = 200000 };
 
@@ -279,6 +284,7 @@ static struct keeper_page *new_page(void)
     if (page == MAP_FAILED)
         return NULL;
     page->parent = getpid();
+    page->patience_s = is_short ? 0 : START_S;
     return page;
 }
 
@@ -293,7 +299,7 @@ bool worker_start(struct worker *w, const struct plan *plan)
     w->available = available_bytes();
     w->page = new_page();
     fflush(NULL);
-    w->pid = w->page == NULL ? -1 : fork();
+    w->pid = w->page == NULL ? -1 : spawn(w->page->patience_s);
     if (w->pid == 0) {
         struct server s = {.plan = plan, .fd = pair[1], .cpus = &w->cpus};
 
@@ -385,6 +391,7 @@ void worker_stop(struct worker *w, bool kindly)
         return;
     shutdown(w->fd, SHUT_RDWR);
     end_within(w, kindly ? GRACE_S : 0, &status);
+    is_short = w->page->fork_error != 0;
     forget(w);
 }
 
@@ -400,7 +407,9 @@ static void say_death(int status, char *text, size_t size)
 
 static void say_no_start(int error, char *text, size_t size)
 {
-    snprintf(text, size, "cannot start a process: %s", strerror(error));
+    is_short = true;
+    snprintf(text, size, "cannot start a process: %s%s", strerror(error),
+             error == EAGAIN ? ": a limit of processes (ulimit -u, pids.max) is reached" : "");
 }
 
 enum case_status worker_bury(struct worker *w, char *text, size_t size)
@@ -417,6 +426,7 @@ enum case_status worker_bury(struct worker *w, char *text, size_t size)
     taken = w->page->taken;
     limit = w->page->limit;
     fork_error = w->page->fork_error;
+    is_short = false;
     forget(w);
     if (taken > 0)
         snprintf(text, size,
