@@ -7,7 +7,6 @@
 #include "batch/worker.h"
 #include "report/table.h"
 #include "run/record.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +18,8 @@ json_t *batch_ask(json_t *command, const char *what, double seconds)
     char death[200];
 
     if (!worker_command(&w, NULL, command)) {
-        fprintf(stderr, "gpurun: cannot start a process: %s\n", strerror(errno));
+        worker_bury(&w, death, sizeof death);
+        fprintf(stderr, "gpurun: %s: %s\n", what, death);
         return NULL;
     }
     event = channel_receive(w.fd, seconds > 0 ? now_s() + seconds : 0, NULL, &answer);

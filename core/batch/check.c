@@ -20,27 +20,58 @@ static void take_check(struct checked *c, const json_t *end, struct faults *faul
     c->trouble = load_error ? copy_text(load_error) : NULL;
 }
 
-static void check_one(struct worker *w, const struct plan *plan, size_t i, bool options,
-                      struct checked *c, struct faults *faults)
+/* The worker is gone, was never there, or has to go: with it the check of a job. */
+static void lose_check(struct worker *w, enum channel_event event, struct checked *c)
 {
-    json_t *end = NULL;
     char death[200];
-    enum channel_event event = CHANNEL_ENDED;
 
-    if (worker_command(
-            w, plan,
-            json_pack("{sssIsb}", "do", "check", "job", (json_int_t)i, "options", options)))
-        event = channel_receive(w->fd, now_s() + plan->jobs[i].core.timeout, &interrupted, &end);
-    if (event == CHANNEL_MESSAGE) {
-        take_check(c, end, faults);
-        json_decref(end);
-    } else if (event == CHANNEL_ENDED && w->pid > 0) {
+    if (event == CHANNEL_ENDED) {
         worker_bury(w, death, sizeof death);
         c->trouble = format_text("while it was checked: %s", death);
     } else {
         worker_stop(w, false);
         c->trouble = copy_text("while it was checked: it took longer than its timeout");
     }
+}
+
+/* The jobs from `first` on that one command is for: a plugin each, and one memory limit, which is the worker's while
+ * it checks them. */
+static size_t count_alike(const struct plan *plan, size_t first)
+{
+    size_t i = first;
+
+    while (i < plan->count && plan->jobs[i].core.plugin[0] != '\0' &&
+           plan->jobs[i].core.memory_limit == plan->jobs[first].core.memory_limit)
+        i++;
+    return i - first;
+}
+
+/* Has `count` jobs checked by one command, so that the worker need not wait for this process, and returns how many
+ * were: it ends with the first that costs the worker. */
+static size_t check_alike(struct worker *w, const struct plan *plan, size_t first, size_t count,
+                          bool options, struct checked *checked, struct faults *faults)
+{
+    size_t i = first;
+
+    if (!worker_command(w, plan,
+                        json_pack("{sssIsIsb}", "do", "check", "job", (json_int_t)first, "count",
+                                  (json_int_t)count, "options", options))) {
+        lose_check(w, CHANNEL_ENDED, &checked[first]);
+        return 1;
+    }
+    for (; i < first + count && !interrupted; i++) {
+        json_t *end;
+        const double deadline = now_s() + plan->jobs[i].core.timeout;
+        const enum channel_event event = channel_receive(w->fd, deadline, &interrupted, &end);
+
+        if (event != CHANNEL_MESSAGE) {
+            lose_check(w, event, &checked[i]);
+            return i + 1 - first;
+        }
+        take_check(&checked[i], end, faults);
+        json_decref(end);
+    }
+    return i - first;
 }
 
 /* A key of [global] or of -s, and why it is a fault unless another job knows it. */
@@ -101,9 +132,11 @@ struct checked *batch_check(const struct plan *plan, bool options, struct faults
     struct worker w = {0};
 
     interrupt_catch();
-    for (size_t i = 0; i < plan->count && !interrupted; i++)
-        if (plan->jobs[i].core.plugin[0] != '\0')
-            check_one(&w, plan, i, options, &checked[i], faults);
+    for (size_t i = 0; i < plan->count && !interrupted;) {
+        const size_t alike = count_alike(plan, i);
+
+        i += alike > 0 ? check_alike(&w, plan, i, alike, options, checked, faults) : 1;
+    }
     worker_stop(&w, true);
     if (!interrupted)
         check_shared_keys(plan, checked, faults);

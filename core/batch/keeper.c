@@ -1,5 +1,6 @@
 #include "batch/keeper.h"
 
+#include "batch/spawn.h"
 #include "run/machine.h"
 #include "run/run.h"
 #include <errno.h>
@@ -150,7 +151,7 @@ void keeper_run(struct keeper_page *page, void (*work)(void *user), void *user)
     prctl(PR_SET_PDEATHSIG, KEEPER_STOP);
     if (getppid() != page->parent)
         _exit(1);
-    worker = fork();
+    worker = spawn(page->patience_s);
     if (worker == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != keeper)

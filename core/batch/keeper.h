@@ -21,6 +21,7 @@ enum {
 /* What the parent and the keeper share; the worker, with its plugins, does not. */
 struct keeper_page {
     pid_t parent;
+    double patience_s; /* how long it is tried to start the worker where processes are lacking */
     _Atomic uint64_t limit; /* bytes that the worker may take; 0: as many as there are */
     _Atomic uint64_t taken; /* above that, when the worker was stopped for it; else 0 */
     atomic_bool has_ended;  /* then `status` is the worker's, as waitpid gives it */

@@ -4,7 +4,6 @@
 #include "job/memory.h"
 #include "report/progress.h"
 #include "run/record.h"
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,15 +119,6 @@ static void end_job(struct pool *p, struct slot *s)
     s->job = NULL;
 }
 
-/* Says how a worker ended that is gone, or could not be started. */
-static enum case_status bury(struct slot *s, char *text, size_t size)
-{
-    if (s->worker.pid > 0)
-        return worker_bury(&s->worker, text, size);
-    snprintf(text, size, "cannot start a process: %s", strerror(errno));
-    return CASE_CRASHED;
-}
-
 /* One that was killed while it had nothing to do is replaced without a word. */
 static void replace_dead(struct slot *s)
 {
@@ -155,7 +145,7 @@ static void go_on(struct pool *p, struct slot *s)
         replace_dead(s);
         if (worker_command(&s->worker, b->plan, command))
             return;
-        status = bury(s, text, sizeof text);
+        status = worker_bury(&s->worker, text, sizeof text);
         attempt_lose(b, s->job, status, text);
     }
     end_job(p, s);

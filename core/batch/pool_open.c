@@ -52,11 +52,11 @@ static void list_devices(struct pool *p, struct worker *w, struct why *why)
         p->devices = json_incref(json_object_get(result, "devices"));
         why_fail(why, GPURUN_OK, "%s", json_text_at(result, "why"));
         json_decref(answer);
-    } else if (event == CHANNEL_ENDED && w->pid > 0) {
+    } else if (event == CHANNEL_ENDED) {
         worker_bury(w, death, sizeof death);
-        why_fail(why, GPURUN_OK, "the worker that was to list them died: %s", death);
+        why_fail(why, GPURUN_OK, "no worker could list them: %s", death);
     } else {
-        why_fail(why, GPURUN_OK, "no worker could list them");
+        why_fail(why, GPURUN_OK, "they were not listed within %gs", LIST_S);
         worker_stop(w, false);
     }
 }

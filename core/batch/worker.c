@@ -2,6 +2,7 @@
 
 #include "batch/available.h"
 #include "batch/keeper.h"
+#include "batch/spawn.h"
 #include "job/memory.h"
 #include "job/value.h"
 #include "plan/registry.h"
@@ -26,6 +27,10 @@
 static const double GRACE_S = 1; /* a worker has so long to end by itself */
 static const double STOP_S =
     60; /* and so long when it is killed: much memory takes time to be free */
+static const double START_S = 1; /* so long one is tried to start where processes are lacking */
+
+/* The last worker that ended had never started: for the next one nobody waits. */
+static bool is_short;
 
 enum { PAUSE_NS = 200000 };
 
@@ -80,8 +85,9 @@ static json_t *faults_json(const struct faults *faults)
     return list;
 }
 
-static void check_job(struct server *s, const struct job *job, bool options, json_t *end)
+static void check_job(struct server *s, const struct job *job, bool options)
 {
+    json_t *end = json_pack("{ss}", "type", "end");
     struct faults faults = {0};
     struct why where;
     struct loaded *l = load(s, job->core.plugin);
@@ -104,6 +110,16 @@ static void check_job(struct server *s, const struct job *job, bool options, jso
     }
     json_object_set_new(end, "faults", faults_json(&faults));
     faults_free(&faults);
+    say(s, end);
+}
+
+static void check_jobs(struct server *s, const json_t *command)
+{
+    const json_int_t first = json_integer_value(json_object_get(command, "job"));
+    const json_int_t count = json_integer_value(json_object_get(command, "count"));
+
+    for (json_int_t i = first; i < first + count; i++)
+        check_job(s, &s->plan->jobs[i], json_is_true(json_object_get(command, "options")));
 }
 
 static int device_of(const json_t *command)
@@ -185,11 +201,14 @@ static void obey(struct server *s, const json_t *command)
     const char *what = json_string_value(json_object_get(command, "do"));
     const char *plugin = json_string_value(json_object_get(command, "plugin"));
     const json_int_t job = json_integer_value(json_object_get(command, "job"));
-    json_t *end = json_pack("{ss}", "type", "end");
+    json_t *end;
 
-    if (strcmp(what, "check") == 0)
-        check_job(s, &s->plan->jobs[job], json_is_true(json_object_get(command, "options")), end);
-    else if (strcmp(what, "run") == 0)
+    if (strcmp(what, "check") == 0) {
+        check_jobs(s, command);
+        return;
+    }
+    end = json_pack("{ss}", "type", "end");
+    if (strcmp(what, "run") == 0)
         run_job(s, &s->plan->jobs[job], command, end);
     else if (strcmp(what, "identify") == 0)
         identify_job(s, &s->plan->jobs[job], command, end);
@@ -265,6 +284,7 @@ static struct keeper_page *new_page(void)
     if (page == MAP_FAILED)
         return NULL;
     page->parent = getpid();
+    page->patience_s = is_short ? 0 : START_S;
     return page;
 }
 
@@ -272,17 +292,20 @@ bool worker_start(struct worker *w, const struct plan *plan)
 {
     int pair[2];
 
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+        w->start_error = errno;
         return false;
+    }
     w->available = available_bytes();
     w->page = new_page();
     fflush(NULL);
-    w->pid = w->page == NULL ? -1 : fork();
+    w->pid = w->page == NULL ? -1 : spawn(w->page->patience_s);
     if (w->pid == 0) {
         struct server s = {.plan = plan, .fd = pair[1], .cpus = &w->cpus};
 
         keeper_run(w->page, serve, &s);
     }
+    w->start_error = w->pid < 0 ? errno : 0;
     close(pair[1]);
     w->fd = pair[0];
     if (w->pid > 0)
@@ -368,6 +391,7 @@ void worker_stop(struct worker *w, bool kindly)
         return;
     shutdown(w->fd, SHUT_RDWR);
     end_within(w, kindly ? GRACE_S : 0, &status);
+    is_short = w->page->fork_error != 0;
     forget(w);
 }
 
@@ -381,20 +405,35 @@ static void say_death(int status, char *text, size_t size)
         snprintf(text, size, "the process ended by itself with exit code %d", WEXITSTATUS(status));
 }
 
+static void say_no_start(int error, char *text, size_t size)
+{
+    is_short = true;
+    snprintf(text, size, "cannot start a process: %s%s", strerror(error),
+             error == EAGAIN ? ": a limit of processes (ulimit -u, pids.max) is reached" : "");
+}
+
 enum case_status worker_bury(struct worker *w, char *text, size_t size)
 {
-    int status;
-    const bool ended = end_within(w, GRACE_S, &status);
-    const uint64_t taken = w->page->taken, limit = w->page->limit;
-    const int fork_error = w->page->fork_error;
+    int status, fork_error;
+    bool ended;
+    uint64_t taken, limit;
 
+    if (w->pid <= 0) {
+        say_no_start(w->start_error, text, size);
+        return CASE_CRASHED;
+    }
+    ended = end_within(w, GRACE_S, &status);
+    taken = w->page->taken;
+    limit = w->page->limit;
+    fork_error = w->page->fork_error;
+    is_short = false;
     forget(w);
     if (taken > 0)
         snprintf(text, size,
                  "took %.4g GB of memory, more than its %.4g GB: stopped (memory_limit)",
                  (double)taken * 1e-9, (double)limit * 1e-9);
     else if (fork_error != 0)
-        snprintf(text, size, "cannot start a process: %s", strerror(fork_error));
+        say_no_start(fork_error, text, size);
     else if (!ended)
         snprintf(text, size, "it closed its channel or wrote to it, and went on: stopped");
     else

@@ -3,6 +3,7 @@
 #include "job/memory.h"
 #include "report/family.h"
 #include "report/output.h"
+#include "report/strategies.h"
 #include "report/table.h"
 #include "run/record.h"
 #include <stdlib.h>
@@ -81,13 +82,6 @@ static json_t *families_of(const json_t *records, const char *plugin)
         free(family);
     }
     return families;
-}
-
-/* "managed, prefetch": a strategy of its own. */
-static char *strategy_of(const json_t *record)
-{
-    return format_text("%s%s", json_text_at(record, "memory"),
-                       json_is_true(output_at(record, "options.prefetch")) ? ", prefetch" : "");
 }
 
 /* {TEXT: [record]} by a text of each record. */
@@ -283,7 +277,7 @@ static void add_line(json_t *chart, const char *strategy, const json_t *records,
 /* One line for each variant and, where there are several, strategy. */
 static void add_lines(json_t *charts, const char *family, const json_t *records)
 {
-    json_t *strategies = split_by(records, strategy_of), *variants, *part, *inner;
+    json_t *strategies = split_by(records, strategies_name), *variants, *part, *inner;
     json_t *chart = new_chart("lines", family, "n"), *limits = json_object();
     const bool has_many = json_object_size(strategies) > 1;
     const char *strategy, *variant;
@@ -304,103 +298,6 @@ static void add_lines(json_t *charts, const char *family, const json_t *records)
 
 /* --- memory strategies --- */
 
-static double bytes_of(const json_t *record)
-{
-    double bytes = 0;
-    json_t *input;
-    size_t i;
-
-    json_array_foreach(json_object_get(record, "input"), i, input) bytes +=
-        json_number_value(json_object_get(input, "bytes"));
-    return bytes;
-}
-
-struct winner {
-    double bytes, ms;
-    const json_t *record;
-    size_t rivals; /* strategies that were measured at this size */
-};
-
-static int compare_winners(const void *a, const void *b)
-{
-    const struct winner *x = a, *y = b;
-
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
-/* The fastest end to end at each size; how many sizes had more than one strategy. */
-static size_t find_winners(const json_t *records, struct winner *winners)
-{
-    size_t count = 0, kept = 0, i;
-    json_t *record;
-
-    json_array_foreach((json_t *)records, i, record)
-    {
-        const double ms = number_at(record, "end_to_end_ms.median"), bytes = bytes_of(record);
-        size_t k = 0;
-
-        while (k < count && winners[k].bytes != bytes)
-            k++;
-        if (ms <= 0)
-            continue;
-        if (k == count)
-            winners[count++] = (struct winner){bytes, ms, record, 0};
-        winners[k].rivals++;
-        if (ms < winners[k].ms)
-            winners[k] = (struct winner){bytes, ms, record, winners[k].rivals};
-    }
-    for (i = 0; i < count; i++)
-        if (winners[i].rivals > 1)
-            winners[kept++] = winners[i];
-    qsort(winners, kept, sizeof *winners, compare_winners);
-    return kept;
-}
-
-/* ", pinned from 4 MB to 16 MB": the sizes from `first` to before `end`, of `count`. */
-static void put_span(FILE *to, const struct winner *w, size_t first, size_t end, size_t count)
-{
-    char *name = strategy_of(w[first].record), from[32], till[32];
-
-    format_bytes(w[first].bytes, from, sizeof from);
-    format_bytes(w[end - 1].bytes, till, sizeof till);
-    fprintf(to, "%s%s", first > 0 ? "; " : "", name);
-    if (first == 0 && end == count)
-        fprintf(to, count > 1 ? " at every size, %s to %s" : " at %s", from, till);
-    else if (first == 0)
-        fprintf(to, " up to %s", till);
-    else if (end == count)
-        fprintf(to, " from %s", from);
-    else
-        fprintf(to, " from %s to %s", from, till);
-    free(name);
-}
-
-/* "Fastest end to end: explicit up to 1 MB; pinned from 4 MB." For the caller to free; "" for nothing. */
-static char *overtaking(const json_t *records)
-{
-    struct winner *w = allocate(json_array_size(records) + 1, sizeof *w);
-    const size_t count = find_winners(records, w);
-    char *text = NULL;
-    size_t size, first = 0;
-    FILE *to = open_memstream(&text, &size);
-
-    fputs(count > 0 ? "Fastest end to end: " : "", to);
-    for (size_t i = 1; i <= count; i++) {
-        char *a = strategy_of(w[first].record), *b = i < count ? strategy_of(w[i].record) : NULL;
-
-        if (b == NULL || strcmp(a, b) != 0) {
-            put_span(to, w, first, i, count);
-            first = i;
-        }
-        free(a);
-        free(b);
-    }
-    fputs(count > 0 ? "." : "", to);
-    fclose(to);
-    free(w);
-    return text;
-}
-
 /* One bar for each strategy that was measured at the same size as `largest`. */
 static void add_strategies(json_t *chart, const json_t *records, const json_t *largest)
 {
@@ -409,9 +306,9 @@ static void add_strategies(json_t *chart, const json_t *records, const json_t *l
 
     json_array_foreach((json_t *)records, i, record)
     {
-        char *strategy = strategy_of(record);
+        char *strategy = strategies_name(record);
 
-        if (bytes_of(record) == bytes_of(largest) && !has_series(chart, strategy))
+        if (strategies_bytes(record) == strategies_bytes(largest) && !has_series(chart, strategy))
             add_series(chart, strategy,
                        json_pack("[fff]", number_at(record, "phases_ms.upload.median"),
                                  number_at(record, "time_ms.median"),
@@ -425,9 +322,9 @@ static void add_phases(json_t *charts, const char *family, const json_t *records
 {
     json_t *job = largest_of(records), *chart;
     const json_t *largest = json_array_get(job, 0);
-    char size[32], *title, *text = overtaking(records);
+    char size[32], *title, *text = strategies_overtaking(records);
 
-    format_bytes(bytes_of(largest), size, sizeof size);
+    format_bytes(strategies_bytes(largest), size, sizeof size);
     title = format_text("%s, %s, %s", family, json_text_at(largest, "variant"), size);
     chart = new_chart("stacked", title, "ms");
     json_object_set_new(chart, "text", json_string(text));

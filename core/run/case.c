@@ -1,6 +1,5 @@
 #include "run/case.h"
 
-#include "run/answer.h"
 #include "run/guard.h"
 #include "run/tensors.h"
 #include <stdio.h>
@@ -32,15 +31,18 @@ enum gpurun_status case_check_variant(struct run *run, const struct gpurun_varia
                         "needs compute capability %d.%d, this device has %d.%d",
                         v->min_compute / 10, v->min_compute % 10, run->ctx.device.compute / 10,
                         run->ctx.device.compute % 10);
+    guard_expect();
     return v->supported ? v->supported(&run->ctx) : GPURUN_OK;
 }
 
 /* One scratch for all variants, grown as they come; private state zeroed once. */
 static enum gpurun_status give_memory(struct run *run, struct run_case *c)
 {
-    const size_t scratch = c->variant->scratch_bytes ? c->variant->scratch_bytes(&run->ctx) : 0;
-    const size_t state = c->variant->state_bytes ? c->variant->state_bytes(&run->ctx) : 0;
+    size_t scratch, state;
 
+    guard_expect();
+    scratch = c->variant->scratch_bytes ? c->variant->scratch_bytes(&run->ctx) : 0;
+    state = c->variant->state_bytes ? c->variant->state_bytes(&run->ctx) : 0;
     c->scratch_bytes = scratch;
     c->state_bytes = state;
     if (scratch > run->scratch_bytes) {
@@ -71,6 +73,7 @@ enum gpurun_status case_call(struct run *run, struct run_case *c)
 
     run->running = c;
     run->ctx.variant_state = c->state;
+    guard_expect();
     status = c->variant ? run->plugin->table->run_gpu(&run->ctx, c->variant)
                         : run->plugin->table->run_cpu(&run->ctx);
     run->running = NULL;
@@ -96,6 +99,7 @@ enum gpurun_status case_judge(struct run *run, struct run_case *c)
                                     (GPURUN_UNSORTED | GPURUN_TIES_ANY | GPURUN_FLOAT_BY_BITS)
                               : 0};
     run->judged = c;
+    guard_expect();
     status = run->plugin->table->verify(&run->ctx, &c->proof);
     guard_restore();
     run->judged = NULL;
@@ -120,6 +124,5 @@ enum gpurun_status case_prove(struct run *run, struct run_case *c)
     if (on_device)
         GPURUN_TRY(tensors_download(run));
     GPURUN_TRY(case_judge(run, c));
-    answer_keep(run, c);
     return tensors_check_inputs(run, on_device);
 }

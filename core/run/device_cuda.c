@@ -134,11 +134,17 @@ static enum gpurun_status probe_hold(struct device *d, struct why *why)
     return GPURUN_OK;
 }
 
-/* Some tools that make launches wait let the probe through: no hold has ever been let go in time. */
-static bool can_hold(struct device *d, struct why *why)
+/* Some tools that make launches wait let the probe through: then no hold has ever been let go in time. */
+static void count_hold(struct device *d, bool has_run_out)
 {
+    d->holds++;
+    d->ran_out += has_run_out;
     if (d->ran_out >= HOLDS_LOST && d->ran_out == d->holds)
         d->can_hold = false;
+}
+
+static bool can_hold(struct device *d, struct why *why)
+{
     if (!d->can_hold)
         why_fail(why, GPURUN_UNSUPPORTED,
                  "each launch waits for the one before it to end (CUDA_LAUNCH_BLOCKING, a debugger "
@@ -167,8 +173,8 @@ static enum gpurun_status timer_stop(struct device *d, double *ms, bool *ran_out
     TRY(cudaEventElapsedTime(&elapsed, d->start, d->stop));
     *ms = elapsed;
     *ran_out = has_run_out(d);
-    d->holds += d->is_held;
-    d->ran_out += d->is_held && *ran_out;
+    if (d->is_held)
+        count_hold(d, *ran_out);
     return GPURUN_OK;
 }
 

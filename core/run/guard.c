@@ -32,6 +32,7 @@ struct stream {
 
 static struct {
     bool is_noted, is_harmed, allows_threads;
+    bool is_due;  /* a hook was called since the last restoring */
     char *folder; /* NULL: it has no name any more */
     struct stat folder_info;
     mode_t umask;
@@ -250,10 +251,14 @@ void guard_note(void)
     noted.is_noted = true;
 }
 
-void guard_restore(void)
+void guard_expect(void)
 {
-    if (!noted.is_noted)
-        return;
+    noted.is_due = true;
+}
+
+static void restore_all(void)
+{
+    noted.is_due = false;
     noted.is_harmed |= restore_floating();
     noted.is_harmed |= restore_folder();
     noted.is_harmed |= umask(noted.umask) != noted.umask;
@@ -262,9 +267,16 @@ void guard_restore(void)
     noted.is_harmed |= restore_streams();
 }
 
+void guard_restore(void)
+{
+    if (noted.is_noted && noted.is_due)
+        restore_all();
+}
+
 void guard_forgive(void)
 {
-    guard_restore();
+    if (noted.is_noted)
+        restore_all();
     noted.is_harmed = false;
 }
 
@@ -278,7 +290,7 @@ bool guard_is_unharmed(void)
 {
     if (!noted.is_noted)
         return true;
-    guard_restore();
+    restore_all();
     noted.is_harmed |= restore_all_signals();
     return !has_leaked() && !noted.is_harmed && !has_processes() && !has_stray_threads();
 }

@@ -12,7 +12,11 @@
 /* How the process is now is how it is to be. */
 void guard_note(void);
 
-/* Puts back what differs. Some microseconds: not for inside a timed interval. */
+/* A hook of a plugin is called next. Costs nothing, so it may stand inside a timed interval. */
+void guard_expect(void);
+
+/* Puts back what differs, if a hook was called since it was last done. Some microseconds: not for inside a timed
+ * interval. */
 void guard_restore(void);
 
 /* Loading is over: what it changed is put back, and not held against the worker. */

@@ -440,6 +440,7 @@ enum gpurun_status run_setup(struct run *run)
     enum gpurun_status status;
 
     run->in_setup = true;
+    guard_expect();
     status = run->plugin->table->setup(&run->ctx);
     run->in_setup = false;
     GPURUN_TRY(status);
@@ -451,6 +452,7 @@ enum gpurun_status run_setup(struct run *run)
 
 void run_finish(struct run *run)
 {
+    guard_expect();
     run->plugin->table->teardown(&run->ctx);
     guard_restore();
     for (int i = 0; i < run->case_count; i++) {

@@ -3,6 +3,7 @@
 
 #include "job/memory.h"
 #include "job/value.h"
+#include "run/answer.h"
 #include "run/case.h"
 #include "run/guard.h"
 #include "run/identity.h"
@@ -217,6 +218,7 @@ static enum gpurun_status prove_case(struct run *run, struct run_case *c)
 {
     GPURUN_TRY(case_prepare(run, c));
     GPURUN_TRY(case_prove(run, c));
+    answer_keep(run, c);
     if (run->device != NULL)
         c->in_use_bytes = run->ctx.device.global_bytes - device_api.free_bytes(run->device);
     if (c->status == CASE_PASSED)
@@ -276,6 +278,8 @@ static enum gpurun_status write_answer(struct runner *r)
         return GPURUN_OK;
     enter(r, c, "output");
     status = case_prove(&r->run, c);
+    if (status == GPURUN_OK)
+        answer_keep(&r->run, c);
     if (status == GPURUN_OK && c->status == CASE_PASSED)
         status = tensors_write_outputs(&r->run);
     if (status != GPURUN_OK)

@@ -45,7 +45,7 @@ enum {
     SMALL = 32,    /* a whole number at or below it is not halved */
 };
 
-static const double MANY_OPERATIONS = 2e7; /* a job with more is made smaller */
+static const double MANY_OPERATIONS = 2e7, MANY_BYTES = 1e7; /* a job with more is made smaller */
 
 struct selftest {
     struct run run;
@@ -392,7 +392,12 @@ static bool halve_sizes(struct own_job *own, const struct run *run)
     return changed;
 }
 
-/* Verify is called a hundred times: a job of many operations is made smaller first. */
+static bool is_large(const struct gpurun_work *w)
+{
+    return w->operations > MANY_OPERATIONS || w->bytes_read + w->bytes_written > MANY_BYTES;
+}
+
+/* Verify is called a hundred times: a job of much work is made smaller first. */
 static void make_small(struct own_job *own, const struct plugin *plugin)
 {
     bool again = true;
@@ -400,8 +405,8 @@ static void make_small(struct own_job *own, const struct plugin *plugin)
     for (int i = 0; i < HALVINGS && again; i++) {
         struct run *run = allocate(1, sizeof *run);
 
-        again = set_up(run, own, plugin) == GPURUN_OK &&
-                run->ctx.work.operations > MANY_OPERATIONS && halve_sizes(own, run);
+        again = set_up(run, own, plugin) == GPURUN_OK && is_large(&run->ctx.work) &&
+                halve_sizes(own, run);
         run_finish(run);
         free(run);
     }

@@ -55,12 +55,12 @@ limit | 100000 | 0.1875
 limit | 1000000 | 0.5625
 limit | 10000000 | 6.1875
 Phases of the memory strategies: m.ini:all, naive, 40 MB
-Fastest end to end: explicit up to 400 KB; pinned from 4 MB.
+Fastest end to end: explicit up to 400 KB; pinned from 4 MB. Between 400 KB and 4 MB pinned overtakes explicit; their intervals overlap at 4 MB.
 strategy | upload ms | kernel ms | download ms | sum ms
 explicit | 49.5 | 24.75 | 6.1875 | 80.4375
 pinned | 25 | 12.5 | 3.125 | 40.625
 Phases of the memory strategies: m.ini:all, vector, 40 MB
-Fastest end to end: explicit up to 400 KB; pinned from 4 MB.
+Fastest end to end: explicit up to 400 KB; pinned from 4 MB. Between 400 KB and 4 MB pinned overtakes explicit; their intervals overlap at 4 MB.
 strategy | upload ms | kernel ms | download ms | sum ms
 explicit | 49.5 | 12.375 | 6.1875 | 68.0625
 pinned | 25 | 6.25 | 3.125 | 34.375
@@ -70,9 +70,16 @@ expect "charts" holds charts sweep.html charts.txt
 
 begin "the same sentences below the tables of --md"
 run "$FAKE" report sweep.jsonl --md
-expect_line "$STDOUT" 'm.ini:all, naive, 40 MB: Fastest end to end: explicit up to 400 KB; pinned from 4 MB.'
-expect_line "$STDOUT" 'm.ini:all, vector, 40 MB: Fastest end to end: explicit up to 400 KB; pinned from 4 MB.'
+expect_line "$STDOUT" 'm.ini:all, naive, 40 MB: Fastest end to end: explicit up to 400 KB; pinned from 4 MB. Between 400 KB and 4 MB pinned overtakes explicit; their intervals overlap at 4 MB.'
+expect_line "$STDOUT" 'm.ini:all, vector, 40 MB: Fastest end to end: explicit up to 400 KB; pinned from 4 MB. Between 400 KB and 4 MB pinned overtakes explicit; their intervals overlap at 4 MB.'
 expect "two sentences, no more" [ "$(grep -c Fastest "$STDOUT")" -eq 2 ]
+
+begin "where one strategy overtakes another, and how sure that is"
+run "$FAKE" report crossings.jsonl --md
+expect_line "$STDOUT" 'c.ini:a, v, 16 KB: Fastest end to end: explicit up to 4 KB; pinned at 8 KB; explicit from 16 KB. Between 4 KB and 8 KB pinned overtakes explicit. Between 8 KB and 16 KB explicit overtakes pinned.'
+expect_line "$STDOUT" 'c.ini:b, v, 8 KB: Fastest end to end: explicit up to 4 KB; pinned from 8 KB. Between 4 KB and 8 KB pinned overtakes explicit; their intervals overlap at 4 KB.'
+expect_line "$STDOUT" 'c.ini:c, v, 8 KB: *Between 4 KB and 8 KB pinned overtakes explicit; their intervals overlap at 4 KB and at 8 KB.'
+expect_line "$STDOUT" 'c.ini:d, v, 8 KB: *Between 4 KB and 8 KB pinned overtakes explicit; at 8 KB explicit was not measured.'
 
 begin "a gnuplot that fails, hangs on its input or writes rubbish"
 for body in 'exit 1' 'kill -SEGV $$' 'echo rubbish' ':'; do

@@ -158,9 +158,10 @@ END_TEST
 
 START_TEST(test_gpu_choices)
 {
+    const struct config base = sized_config(sizes[1]);
     int runs = 0, refused = 0;
 
-    visit_choices(sizes[1], prove_gpu, &runs, &refused);
+    visit_choices(&base, prove_gpu, &runs, &refused);
     report("gpu, choices", runs, refused);
 }
 END_TEST

@@ -143,12 +143,12 @@ static struct trial *trial_of_size(struct shapes *s, enum size_stream stream, in
     *mode = modes[turn / 2 % GPURUN_COUNT(modes)];
     choose_shape(s, &c, stream, size);
     t = trial_new(&c);
-    if (t->status == GPURUN_OK && !is_small(&t->run.ctx.work) && s->count > 1) {
+    if (t->status == GPURUN_OK && !is_small(&t->run.ctx.work, &MOST) && s->count > 1) {
         trial_free(t);
         make_thin(s, &c);
         t = trial_new(&c);
     }
-    if (t->status != GPURUN_OK || is_small(&t->run.ctx.work))
+    if (t->status != GPURUN_OK || is_small(&t->run.ctx.work, &MOST))
         return t;
     trial_free(t);
     return NULL;

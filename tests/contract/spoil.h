@@ -179,7 +179,7 @@ START_TEST(test_every_spoilt_element_fails)
     int count = 0;
 
     for (size_t s = 0; s < GPURUN_COUNT(sizes); s++) {
-        struct config c = sized_config(sizes[s]);
+        struct config c = judged_config(sizes[s]);
 
         count += spoil_every_element(&c);
         c.offset = 1;
@@ -229,9 +229,10 @@ static void selftest_config(const struct config *c, int *runs, int *refused)
 
 START_TEST(test_selftest_of_every_choice)
 {
+    const struct config base = judged_config(sizes[0]);
     int runs = 0, refused = 0;
 
-    visit_choices(sizes[0], selftest_config, &runs, &refused);
+    visit_choices(&base, selftest_config, &runs, &refused);
     report("selftest of every choice", runs, refused);
     ck_assert(runs > refused || runs + refused == 0);
 }

@@ -25,8 +25,13 @@ enum {
     SPOILT_MAX = 4097, /* elements of one tensor that are spoilt, evenly spread */
 };
 
-static const double MOST_OPERATIONS = 5e6, MOST_BYTES = 3e7; /* of one run, after shrinking */
-static const double SPOIL_S = 1;                             /* per tensor and mode of proof */
+/* What one run may have to do, after shrinking: of a job that runs a few times, and of one whose answer is spoilt and
+ * judged thousands of times. */
+static const struct most {
+    double operations, bytes;
+} MOST = {5e6, 3e7}, MOST_JUDGED = {1e5, 2e5};
+
+static const double SPOIL_S = 1; /* per tensor and mode of proof */
 
 static const int64_t sizes[] = {1000, 4097};
 static const int64_t offsets[] = {0, 1, 3};
@@ -211,9 +216,9 @@ static int64_t whole_of(const struct trial *t, const struct gpurun_option *row)
     return *(const int64_t *)(const void *)((const char *)t->run.ctx.options + row->offset);
 }
 
-static bool is_small(const struct gpurun_work *w)
+static bool is_small(const struct gpurun_work *w, const struct most *most)
 {
-    return w->operations <= MOST_OPERATIONS && w->bytes_read + w->bytes_written <= MOST_BYTES;
+    return w->operations <= most->operations && w->bytes_read + w->bytes_written <= most->bytes;
 }
 
 /* Halves what setup chose, to odd numbers; false when there is nothing left to halve. */
@@ -229,11 +234,12 @@ static bool halve(struct config *c, const struct trial *t)
     return changed;
 }
 
-static void shrink(struct config *c)
+static void shrink(struct config *c, const struct most *most)
 {
     for (int i = 0; i < HALVINGS; i++) {
         struct trial *t = trial_new(c);
-        const bool done = t->status != GPURUN_OK || is_small(&t->run.ctx.work) || !halve(c, t);
+        const bool done =
+            t->status != GPURUN_OK || is_small(&t->run.ctx.work, most) || !halve(c, t);
 
         trial_free(t);
         if (done)
@@ -242,14 +248,24 @@ static void shrink(struct config *c)
 }
 
 /* The plugin at its defaults, with n where there is one, and small. */
-static struct config sized_config(int64_t n)
+static struct config config_within(int64_t n, const struct most *most)
 {
     struct config c = plain_config();
 
     if (option_find(&plugin.options, "n") != NULL)
         choose_whole(&c, "n", n);
-    shrink(&c);
+    shrink(&c, most);
     return c;
+}
+
+static struct config sized_config(int64_t n)
+{
+    return config_within(n, &MOST);
+}
+
+static struct config judged_config(int64_t n)
+{
+    return config_within(n, &MOST_JUDGED);
 }
 
 /* Where another size stands above n, it is lowered to it: k of a top-k, say. */

@@ -94,4 +94,32 @@ expect_text "$STDERR" 'one.ini:2: plugin: while it was checked: it took longer t
 expect_text "$STDOUT" '2 jobs, 1 could not be checked
 '
 
-finish 41
+begin "check goes on behind each job that costs its worker, with the memory limit of each"
+cat >one.ini <<'EOF'
+[global]
+plugin = mirror
+timeout = 10s
+hook = setup
+[good]
+[crash]
+misbehave = crash
+[limit]
+memory_limit = 1G
+[devour]
+memory_limit = 300M
+misbehave = devour
+[hang]
+misbehave = hang
+timeout = 500ms
+[end]
+EOF
+run "$GPURUN" check one.ini
+expect_exit 1
+expect_line "$STDERR" 'one.ini:2: plugin: while it was checked: killed by signal 11 (Segmentation fault)'
+expect_line "$STDERR" 'one.ini:2: plugin: while it was checked: took * GB of memory, more than its 0.3 GB: *'
+expect_line "$STDERR" 'one.ini:2: plugin: while it was checked: it took longer than its timeout'
+expect "three lines" test "$(wc -l <"$STDERR")" -eq 3
+expect_text "$STDOUT" '6 jobs, 3 could not be checked
+'
+
+finish 47

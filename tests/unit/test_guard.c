@@ -24,6 +24,7 @@ START_TEST(test_nothing_without_a_note)
 {
     ck_assert_int_eq(chdir("/"), 0);
     umask(077);
+    guard_expect();
     guard_restore();
     ck_assert_int_eq(umask(022), 077);
     ck_assert(guard_is_unharmed());
@@ -39,6 +40,21 @@ START_TEST(test_folder)
     ck_assert(!guard_is_unharmed());
     ck_assert_ptr_nonnull(getcwd(after, sizeof after));
     ck_assert_str_eq(after, before);
+}
+END_TEST
+
+/* Each look costs system calls: it is due once for every hook. */
+START_TEST(test_restores_once_for_a_hook)
+{
+    const mode_t before = umask(0);
+
+    guard_restore();
+    ck_assert_int_eq(umask(0), 0);
+    guard_expect();
+    guard_restore();
+    ck_assert_int_eq(umask(0), before);
+    guard_restore();
+    ck_assert_int_eq(umask(0), 0);
 }
 END_TEST
 
@@ -61,6 +77,7 @@ START_TEST(test_locale)
     ck_assert(!guard_is_unharmed());
     ck_assert(uselocale((locale_t)0) == LC_GLOBAL_LOCALE);
     ck_assert_ptr_nonnull(setlocale(LC_ALL, "C.UTF-8"));
+    guard_expect();
     guard_restore();
     ck_assert_str_eq(setlocale(LC_ALL, NULL), "C");
     freelocale(own);
@@ -78,6 +95,7 @@ START_TEST(test_floating_mode)
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
     ck_assert(least * one == 0);
 #endif
+    guard_expect();
     guard_restore();
     ck_assert(least * one > 0);
 }
@@ -111,6 +129,7 @@ START_TEST(test_signals)
     ck_assert(action.sa_handler == SIG_DFL);
     sigfillset(&mask);
     sigprocmask(SIG_BLOCK, &mask, NULL);
+    guard_expect();
     guard_restore();
     sigprocmask(SIG_BLOCK, NULL, &mask);
     ck_assert_int_eq(sigismember(&mask, SIGTERM), 0);
@@ -211,6 +230,7 @@ int main(void)
     tcase_add_test(alone, test_nothing_without_a_note);
     tcase_add_checked_fixture(noted, setup, NULL);
     tcase_add_test(noted, test_folder);
+    tcase_add_test(noted, test_restores_once_for_a_hook);
     tcase_add_test(noted, test_umask);
     tcase_add_test(noted, test_locale);
     tcase_add_test(noted, test_floating_mode);
