@@ -1,0 +1,60 @@
+/*
+ * What the files of the band variant share on the host and on the device: its constants, the plan of a run
+ * and where the sample looks.
+ */
+#ifndef TOPK_BAND_H
+#define TOPK_BAND_H
+
+#include "gpurun/key.h"
+#include "topk.h"
+
+enum {
+    BAND_BLOCK = 512,
+    BAND_WARPS = BAND_BLOCK / 32,
+    BAND_BLOCKS_PER_SM = 2,
+    BAND_VECTOR_BYTES = 16,
+    BAND_VECTORS = 8,     /* that a thread has in flight */
+    BAND_STASH_FULL = 128, /* entries that a warp holds back before it writes them */
+    BAND_BITS = 11,
+    BAND_BINS = 1 << BAND_BITS,
+    BAND_SEARCH_ROUNDS = 6, /* digits of a key of 64 bits */
+    BAND_CUT_ROUNDS = 9,    /* the same, and the digits of an index of 32 bits */
+    BAND_FINAL = 1024,      /* elements that one block ranks by counting */
+    BAND_SHARE = 32,        /* the band holds n / BAND_SHARE elements, but at least */
+    BAND_LEAST = 1 << 16,
+    BAND_HEAVY_SHARE = 128, /* a value is heavy with more than 1 / BAND_HEAVY_SHARE of the sample */
+    BAND_K_SHARE = 8,       /* k is at most n / BAND_K_SHARE */
+};
+
+/* Indices and counts of a row are 32 bits, with room to step over its end. */
+#define BAND_N_MAX (UINT32_MAX - 65535)
+
+/* One run over one row. Ranks count from 1, the best. */
+struct band_plan {
+    uint32_t n, k;
+    uint32_t samples;
+    uint64_t stride;              /* elements per sample, 32 bits of them behind the point */
+    uint32_t rank_high, rank_low; /* in the sample; rank_high 0: nothing is surely above */
+    uint32_t heavy;               /* samples */
+    uint32_t band_most;           /* elements */
+    uint32_t head, pack, vectors; /* elements before the first 16-byte vector, in one, and vectors */
+    uint32_t tile, tiles;         /* elements that a block reads at once, and how many such tiles */
+};
+
+/* The element that is the i-th of the sample: one from each of `samples` equal parts of the row, at a place
+ * that hashing i gives, so that no order of the data meets a pattern. */
+GPURUN_KEY_INLINE uint32_t band_sample_at(const struct band_plan *plan, uint32_t i)
+{
+    const uint32_t begin = (uint32_t)((i * plan->stride) >> 32);
+    const uint32_t end = (uint32_t)(((i + UINT64_C(1)) * plan->stride) >> 32);
+    uint32_t hash = i * UINT32_C(0x9e3779b1);
+
+    hash = (hash ^ (hash >> 15)) * UINT32_C(0x85ebca77);
+    hash ^= hash >> 13;
+    return begin + (uint32_t)(((uint64_t)hash * (end - begin)) >> 32);
+}
+
+/* `blocks` is how many blocks run. */
+void band_plan_for(const struct gpurun_ctx *ctx, unsigned blocks, struct band_plan *plan);
+
+#endif
