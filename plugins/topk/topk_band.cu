@@ -86,14 +86,16 @@ static __global__ void __launch_bounds__(BAND_BLOCK, BAND_BLOCKS_PER_SM)
     band_clear(job);
 
     struct band_limits<BITS> limits = band_find_limits<BITS, REAL, false>(job, &shared);
-    struct band_found found = band_pass<BITS, REAL>(job, limits, room, &shared);
+    struct band_found found;
 
-    if (!band_is_right(job.plan, found)) {
+    for (bool is_exact = false;; is_exact = true) {
+        found = band_pass<BITS, REAL>(job, limits, room, &shared);
+        if (is_exact || band_is_right(job.plan, found))
+            break;
         cooperative_groups::this_grid().sync(); /* all have read what was counted */
         band_clear(job);
         cooperative_groups::this_grid().sync();
         limits = band_find_limits<BITS, REAL, true>(job, &shared);
-        found = band_pass<BITS, REAL>(job, limits, room, &shared);
     }
 
     const unsigned need = job.plan.k - found.above;
@@ -186,7 +188,8 @@ void band_plan_for(const struct gpurun_ctx *ctx, unsigned blocks, struct band_pl
 /* Where the vectors of a row begin. */
 static void band_plan_align(struct band_plan *plan, const void *row, size_t elem_bytes)
 {
-    const uint32_t past = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(row) % BAND_VECTOR_BYTES);
+    const uint32_t past =
+        static_cast<uint32_t>(reinterpret_cast<uintptr_t>(row) % BAND_VECTOR_BYTES);
     const uint32_t head = (BAND_VECTOR_BYTES - past) % BAND_VECTOR_BYTES / elem_bytes;
 
     plan->head = head < plan->n ? head : plan->n;
@@ -235,9 +238,9 @@ static enum gpurun_status band_row_run(struct gpurun_ctx *ctx, int64_t row, unsi
     void *arguments[] = {&job};
 
     job.items = sizes.items > 0 ? items : NULL;
-    GPURUN_CUDA_TRY(ctx, cudaLaunchCooperativeKernel(topk_band_kernel<BITS, REAL>, dim3(blocks),
-                                                     dim3(BAND_BLOCK), arguments, shared_bytes,
-                                                     stream));
+    GPURUN_CUDA_TRY(ctx,
+                    cudaLaunchCooperativeKernel(topk_band_kernel<BITS, REAL>, dim3(blocks),
+                                                dim3(BAND_BLOCK), arguments, shared_bytes, stream));
     if (job.items)
         merge_sort(items, other, job.plan.k, band_answer<BITS, REAL>{job.rows}, stream);
     GPURUN_LAUNCH_TRY(ctx);

@@ -31,14 +31,15 @@ struct band_state {
 /* All that the kernel is given. */
 template <typename BITS> struct band_job {
     struct band_plan plan;
-    struct topk_rows rows;                  /* one */
-    typename band_item<BITS>::type *items;  /* k: the answer is to be sorted; else NULL */
+    struct topk_rows rows;                 /* one */
+    typename band_item<BITS>::type *items; /* k: the answer is to be sorted; else NULL */
     struct band_state *state;
     BITS *band_bits; /* band_most */
     uint32_t *band_index;
     BITS *final_bits; /* BAND_FINAL */
     uint32_t *final_index;
-    unsigned *tile_ties; /* tiles + 2: what lies before the first whole vector, tiles, and behind the last */
+    unsigned *
+        tile_ties; /* tiles + 2: what lies before the first whole vector, tiles, and behind the last */
 };
 
 /* What the stream compares with: keys above `high` belong to the answer, those from `low` on to the band.
@@ -53,7 +54,7 @@ struct band_pick {
     unsigned digit, above, match;
 };
 
-/* Shared memory; the stash is carved behind it. */
+/* Shared memory; what warps hold back lies behind it. */
 struct band_shared {
     unsigned bins[2][BAND_BINS];
     unsigned long long sums[BAND_WARPS];
@@ -186,8 +187,8 @@ static __device__ __forceinline__ void band_narrow(struct band_target<BITS> *t,
 
 /* Finds the keys of two ranks, digit by digit: in the sample, or EXACTly in the row. */
 template <typename BITS, bool REAL, bool EXACT>
-static __device__ void band_search(const struct band_job<BITS> &job, struct band_target<BITS> (&t)[2],
-                                   struct band_shared *shared)
+static __device__ void band_search(const struct band_job<BITS> &job,
+                                   struct band_target<BITS> (&t)[2], struct band_shared *shared)
 {
     const uint32_t thread = blockIdx.x * BAND_BLOCK + threadIdx.x;
     const bool has_sample = thread < job.plan.samples;
@@ -198,7 +199,7 @@ static __device__ void band_search(const struct band_job<BITS> &job, struct band
         sample = topk_key<REAL>(band_row(job)[band_sample_at(&job.plan, thread)], job.rows.flip);
     for (int above = 8 * sizeof(BITS); above > 0; above -= BAND_BITS) {
         const int shift = above > BAND_BITS ? above - BAND_BITS : 0;
-        unsigned (*bins)[BAND_BINS] =
+        unsigned(*bins)[BAND_BINS] =
             round == 0 ? job.state->first_bins : job.state->bins[round - 1];
         const bool is_one = t[0].prefix == t[1].prefix;
 
@@ -225,10 +226,10 @@ static __device__ void band_search(const struct band_job<BITS> &job, struct band
 template <typename BITS>
 static __device__ struct band_limits<BITS> band_limits_of(const struct band_target<BITS> &high,
                                                           const struct band_target<BITS> &low,
-                                                          bool has_high, unsigned heavy)
-{
-    struct band_limits<BITS> limits = {low.prefix, has_high ? high.prefix : BITS(~BITS{0}),
-                                       low.match > heavy};
+                                                          bool has_high, unsigned heavy) {
+    struct band_limits<BITS> limits = {
+        low.prefix, has_high ? high.prefix : BITS(~BITS{0}), low.match > heavy
+    };
 
     if (has_high && high.match > heavy) {
         limits.low = high.prefix;
@@ -239,12 +240,15 @@ static __device__ struct band_limits<BITS> band_limits_of(const struct band_targ
 
 template <typename BITS, bool REAL, bool EXACT>
 static __device__ struct band_limits<BITS> band_find_limits(const struct band_job<BITS> &job,
-                                                            struct band_shared *shared)
-{
+                                                            struct band_shared *shared) {
     const struct band_plan &plan = job.plan;
     const bool has_high = EXACT || plan.rank_high > 0;
-    struct band_target<BITS> t[2] = {{0, EXACT ? plan.k : has_high ? plan.rank_high : 1, 0},
-                                     {0, EXACT ? plan.k : plan.rank_low, 0}};
+    struct band_target<BITS> t[2] = {
+        {0, EXACT ? plan.k : has_high ? plan.rank_high : 1, 0},
+        {
+            0, EXACT ? plan.k : plan.rank_low, 0
+        }
+    };
 
     band_search<BITS, REAL, EXACT>(job, t, shared);
     return band_limits_of(t[0], t[1], has_high, EXACT ? plan.band_most : plan.heavy);

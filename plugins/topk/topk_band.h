@@ -13,7 +13,7 @@ enum {
     BAND_WARPS = BAND_BLOCK / 32,
     BAND_BLOCKS_PER_SM = 2,
     BAND_VECTOR_BYTES = 16,
-    BAND_VECTORS = 8,     /* that a thread has in flight */
+    BAND_VECTORS = 8,      /* that a thread has in flight */
     BAND_STASH_FULL = 128, /* entries that a warp holds back before it writes them */
     BAND_BITS = 11,
     BAND_BINS = 1 << BAND_BITS,
@@ -37,8 +37,9 @@ struct band_plan {
     uint32_t rank_high, rank_low; /* in the sample; rank_high 0: nothing is surely above */
     uint32_t heavy;               /* samples */
     uint32_t band_most;           /* elements */
-    uint32_t head, pack, vectors; /* elements before the first 16-byte vector, in one, and vectors */
-    uint32_t tile, tiles;         /* elements that a block reads at once, and how many such tiles */
+    uint32_t head, pack,
+        vectors;          /* elements before the first 16-byte vector, in one, and vectors */
+    uint32_t tile, tiles; /* elements that a block reads at once, and how many such tiles */
 };
 
 /* The element that is the i-th of the sample: one from each of `samples` equal parts of the row, at a place

@@ -29,25 +29,26 @@ template <typename NUMBER> static __host__ __device__ __forceinline__ int band_b
 /* The range of all that the stream puts into the band. */
 template <typename BITS>
 static __host__ __device__ __forceinline__ struct band_cut<BITS>
-band_cut_of(const struct band_limits<BITS> &limits, uint32_t n)
-{
+band_cut_of(const struct band_limits<BITS> &limits, uint32_t n) {
     const bool is_empty = limits.ties && limits.low == limits.high;
     const BITS low = limits.ties && !is_empty ? limits.low + 1 : limits.low;
-    const struct band_cut<BITS> cut = {low, 0, band_bits_of(static_cast<BITS>(limits.high - low)),
-                                       band_bits_of(n - 1)};
+    const struct band_cut<BITS> cut = {
+        low, 0, band_bits_of(static_cast<BITS>(limits.high - low)), band_bits_of(n - 1)
+    };
 
     return cut;
 }
 
-static __host__ __device__ __forceinline__ int band_digit_shift(int bits)
+static __host__ __device__ __forceinline__ int
+band_digit_shift(int bits)
 {
     return bits > BAND_BITS ? bits - BAND_BITS : 0;
 }
 
 /* The next digit of an element that lies within. */
 template <typename BITS>
-static __host__ __device__ __forceinline__ unsigned
-band_cut_digit(const struct band_cut<BITS> &cut, BITS key, uint32_t tail)
+static __host__ __device__ __forceinline__ unsigned band_cut_digit(const struct band_cut<BITS> &cut,
+                                                                   BITS key, uint32_t tail)
 {
     if (cut.key_bits > 0)
         return static_cast<unsigned>((key - cut.low) >> band_digit_shift(cut.key_bits));

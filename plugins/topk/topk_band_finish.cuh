@@ -13,9 +13,8 @@ struct band_need {
 };
 
 template <typename BITS, bool REAL>
-static __device__ __forceinline__ enum band_side band_side_at(const struct band_job<BITS> &job,
-                                                              const struct band_cut<BITS> &cut,
-                                                              uint32_t i)
+static __device__ __forceinline__ enum band_side
+band_side_at(const struct band_job<BITS> &job, const struct band_cut<BITS> &cut, uint32_t i)
 {
     return band_cut_side(cut, topk_key<REAL>(job.band_bits[i], job.rows.flip),
                          job.plan.n - 1 - job.band_index[i]);
@@ -31,10 +30,11 @@ static __device__ void band_cut_count(const struct band_job<BITS> &job,
     for (uint32_t i = blockIdx.x * BAND_BLOCK + threadIdx.x; i < in_band;
          i += gridDim.x * BAND_BLOCK)
         if (band_side_at<BITS, REAL>(job, cut, i) == BAND_WITHIN)
-            atomicAdd(&shared->bins[0][band_cut_digit(
-                          cut, topk_key<REAL>(job.band_bits[i], job.rows.flip),
-                          job.plan.n - 1 - job.band_index[i])],
-                      1u);
+            atomicAdd(
+                &shared
+                     ->bins[0][band_cut_digit(cut, topk_key<REAL>(job.band_bits[i], job.rows.flip),
+                                              job.plan.n - 1 - job.band_index[i])],
+                1u);
     __syncthreads();
     band_add_bins(shared->bins[0], bins);
     cooperative_groups::this_grid().sync();
@@ -207,8 +207,8 @@ static __device__ void band_take_ties(const struct band_job<BITS> &job, BITS lim
         const unsigned long long ties = mine < tiles ? job.tile_ties[mine] : 0;
         const unsigned long long first = filled + topk_prefix(ties, shared->sums, &total);
 
-        firsts[threadIdx.x] = ties > 0 && first < job.plan.k ? static_cast<unsigned>(first)
-                                                             : job.plan.k;
+        firsts[threadIdx.x] =
+            ties > 0 && first < job.plan.k ? static_cast<unsigned>(first) : job.plan.k;
         __syncthreads();
         for (uint32_t t = (blockIdx.x + gridDim.x - base % gridDim.x) % gridDim.x; t < BAND_BLOCK;
              t += gridDim.x)
@@ -221,9 +221,8 @@ static __device__ void band_take_ties(const struct band_job<BITS> &job, BITS lim
 
 /* All of the band, and ties. */
 template <typename BITS, bool REAL>
-static __device__ void band_take_all(const struct band_job<BITS> &job, BITS limit,
-                                     uint32_t in_band, unsigned above, void *room,
-                                     struct band_shared *shared)
+static __device__ void band_take_all(const struct band_job<BITS> &job, BITS limit, uint32_t in_band,
+                                     unsigned above, void *room, struct band_shared *shared)
 {
     for (uint32_t i = blockIdx.x * BAND_BLOCK + threadIdx.x; i < in_band;
          i += gridDim.x * BAND_BLOCK)

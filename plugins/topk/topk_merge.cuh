@@ -68,8 +68,7 @@ static __device__ __forceinline__ void merge_thread(const ITEM *items, int in_a,
 
 #pragma unroll
     for (int j = 0; j < MERGE_ITEMS; j++) {
-        const bool takes_a =
-            from_a < in_a && (from_b >= in_b || items[from_a] < b[from_b]);
+        const bool takes_a = from_a < in_a && (from_b >= in_b || items[from_a] < b[from_b]);
 
         mine[j] = takes_a ? items[from_a] : from_b < in_b ? b[from_b] : ~ITEM{0};
         from_a += takes_a;
