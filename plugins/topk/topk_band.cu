@@ -117,16 +117,13 @@ template <typename BITS, bool REAL> struct band_answer {
 
     __device__ __forceinline__ void put(int64_t slot, typename band_item<BITS>::type item) const
     {
-        const BITS sign = BITS{1} << (8 * sizeof(BITS) - 1);
         const BITS key = static_cast<BITS>(~static_cast<BITS>(item >> 32));
-        const BITS ordered = key ^ static_cast<BITS>(rows.flip);
         const uint32_t index = static_cast<uint32_t>(item);
-        BITS bits = ordered;
+        BITS bits = band_bits_of_key<BITS, REAL>(key, rows.flip);
 
-        if (REAL && (ordered == BITS(~BITS{0}) || ordered == sign))
+        if (REAL &&
+            (bits << 1 == 0 || key == topk_key<REAL>(static_cast<BITS>(~BITS{0}), rows.flip)))
             bits = static_cast<const BITS *>(rows.in)[index];
-        else if (REAL)
-            bits = ordered & sign ? ordered ^ sign : static_cast<BITS>(~ordered);
         static_cast<BITS *>(rows.values)[slot] = bits;
         rows.indices[slot] = index;
     }
@@ -164,10 +161,10 @@ void band_plan_for(const struct gpurun_ctx *ctx, unsigned blocks, struct band_pl
     plan->k = static_cast<uint32_t>(o->k);
     plan->samples = n < threads ? n : threads;
     plan->stride = (static_cast<uint64_t>(n) << 32) / plan->samples;
-    plan->heavy = plan->samples / BAND_HEAVY_SHARE;
     plan->band_most = n / BAND_SHARE;
     if (plan->band_most < BAND_LEAST)
         plan->band_most = n < BAND_LEAST ? n : static_cast<uint32_t>(BAND_LEAST);
+    plan->sample_most = static_cast<uint32_t>(0.75 * plan->samples / n * plan->band_most);
     plan->pack = static_cast<uint32_t>(BAND_VECTOR_BYTES / topk_state_of(ctx)->elem_bytes);
     plan->tile = BAND_BLOCK * BAND_VECTORS * plan->pack;
     plan->head = 0;

@@ -68,6 +68,18 @@ static __device__ __forceinline__ const BITS *band_row(const struct band_job<BIT
     return static_cast<const BITS *>(job.rows.in);
 }
 
+/* The bits that a key was made of; of NaNs and zeros, one that has that key. */
+template <typename BITS, bool REAL>
+static __device__ __forceinline__ BITS band_bits_of_key(BITS key, uint64_t flip)
+{
+    const BITS sign = BITS{1} << (8 * sizeof(BITS) - 1);
+    const BITS ordered = key ^ static_cast<BITS>(flip);
+
+    if (!REAL)
+        return ordered;
+    return ordered & sign ? ordered ^ sign : static_cast<BITS>(~ordered);
+}
+
 /* Writes an element into its slot of the answer. */
 template <typename BITS, bool REAL>
 static __device__ __forceinline__ void band_emit(const struct band_job<BITS> &job, unsigned slot,
@@ -87,28 +99,34 @@ static __device__ __forceinline__ void band_emit(const struct band_job<BITS> &jo
 
 /* --- picking a digit ------------------------------------------------------------------------------ */
 
-/* Finds the digit of the need-th element from the top. All threads call it; ends with a barrier. */
-static __device__ void band_pick_digit(const unsigned *bins, unsigned need,
-                                       struct band_shared *shared, struct band_pick *pick)
+/* Finds the digits of the need-th elements from the top in two rows of bins. All threads call it; ends with
+ * a barrier, and the picks stay until the next call. */
+static __device__ void band_pick_digits(const unsigned *const (&bins)[2], const unsigned (&need)[2],
+                                        struct band_shared *shared)
 {
     enum { EACH = BAND_BINS / BAND_BLOCK };
     const int last = BAND_BINS - 1 - EACH * static_cast<int>(threadIdx.x);
-    unsigned counts[EACH];
+    unsigned counts[2][EACH];
     unsigned long long sum = 0, total;
 
 #pragma unroll
     for (int j = 0; j < EACH; j++) {
-        counts[j] = bins[last - j];
-        sum += counts[j];
+        counts[0][j] = bins[0][last - j];
+        counts[1][j] = bins[1][last - j];
+        sum += static_cast<unsigned long long>(counts[1][j]) << 32 | counts[0][j];
     }
 
-    unsigned long long above = topk_prefix(sum, shared->sums, &total);
+    const unsigned long long before = topk_prefix(sum, shared->sums, &total);
+    unsigned above[2] = {static_cast<unsigned>(before), static_cast<unsigned>(before >> 32)};
 
 #pragma unroll
     for (int j = 0; j < EACH; j++) {
-        if (above < need && need <= above + counts[j])
-            *pick = {static_cast<unsigned>(last - j), static_cast<unsigned>(above), counts[j]};
-        above += counts[j];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            if (above[i] < need[i] && need[i] - above[i] <= counts[i][j])
+                shared->picks[i] = {static_cast<unsigned>(last - j), above[i], counts[i][j]};
+            above[i] += counts[i][j];
+        }
     }
     __syncthreads();
 }
@@ -213,28 +231,28 @@ static __device__ void band_search(const struct band_job<BITS> &job,
         if (!is_one)
             band_add_bins(shared->bins[1], bins[1]);
         cooperative_groups::this_grid().sync();
-        for (int i = 0; i < 2; i++)
-            band_pick_digit(bins[is_one ? 0 : i], t[i].need, shared, &shared->picks[i]);
+        band_pick_digits({bins[0], bins[is_one ? 0 : 1]}, {t[0].need, t[1].need}, shared);
         for (int i = 0; i < 2; i++)
             band_narrow(&t[i], shared->picks[i], shift);
         round++;
     }
 }
 
-/* The limits from the keys at two ranks. A value that is too frequent for the band becomes the lower limit,
- * its elements are counted. */
+/* The limits from the keys at two ranks, which were `ranks`. Where `most` elements are too few for all from
+ * one to the other, a value that is too frequent becomes the lower limit, and its elements are counted. */
 template <typename BITS>
-static __device__ struct band_limits<BITS> band_limits_of(const struct band_target<BITS> &high,
-                                                          const struct band_target<BITS> &low,
-                                                          bool has_high, unsigned heavy) {
+static __device__ struct band_limits<BITS> band_limits_of(const struct band_target<BITS> (&t)[2],
+                                                          const unsigned (&ranks)[2], bool has_high,
+                                                          unsigned most) {
     struct band_limits<BITS> limits = {
-        low.prefix, has_high ? high.prefix : BITS(~BITS{0}), low.match > heavy
+        t[1].prefix, has_high ? t[0].prefix : BITS(~BITS{0}), false
     };
+    const unsigned above_high = has_high ? ranks[0] - t[0].need : 0;
+    const unsigned down_to_low = ranks[1] - t[1].need + t[1].match;
 
-    if (has_high && high.match > heavy) {
-        limits.low = high.prefix;
-        limits.ties = true;
-    }
+    limits.ties = down_to_low - above_high > most;
+    if (limits.ties && has_high && t[0].match > most / 4)
+        limits.low = limits.high;
     return limits;
 }
 
@@ -243,15 +261,19 @@ static __device__ struct band_limits<BITS> band_find_limits(const struct band_jo
                                                             struct band_shared *shared) {
     const struct band_plan &plan = job.plan;
     const bool has_high = EXACT || plan.rank_high > 0;
+    const unsigned ranks[2] = {EXACT      ? plan.k
+                               : has_high ? plan.rank_high
+                                          : 1,
+                               EXACT ? plan.k : plan.rank_low};
     struct band_target<BITS> t[2] = {
-        {0, EXACT ? plan.k : has_high ? plan.rank_high : 1, 0},
+        {0, ranks[0], 0},
         {
-            0, EXACT ? plan.k : plan.rank_low, 0
+            0, ranks[1], 0
         }
     };
 
     band_search<BITS, REAL, EXACT>(job, t, shared);
-    return band_limits_of(t[0], t[1], has_high, EXACT ? plan.band_most : plan.heavy);
+    return band_limits_of(t, ranks, has_high, EXACT ? plan.band_most : plan.sample_most);
 }
 
 #endif

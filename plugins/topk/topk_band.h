@@ -22,8 +22,7 @@ enum {
     BAND_FINAL = 1024,      /* elements that one block ranks by counting */
     BAND_SHARE = 32,        /* the band holds n / BAND_SHARE elements, but at least */
     BAND_LEAST = 1 << 16,
-    BAND_HEAVY_SHARE = 128, /* a value is heavy with more than 1 / BAND_HEAVY_SHARE of the sample */
-    BAND_K_SHARE = 8,       /* k is at most n / BAND_K_SHARE */
+    BAND_K_SHARE = 8, /* k is at most n / BAND_K_SHARE */
 };
 
 /* Indices and counts of a row are 32 bits, with room to step over its end. */
@@ -35,7 +34,7 @@ struct band_plan {
     uint32_t samples;
     uint64_t stride;              /* elements per sample, 32 bits of them behind the point */
     uint32_t rank_high, rank_low; /* in the sample; rank_high 0: nothing is surely above */
-    uint32_t heavy;               /* samples */
+    uint32_t sample_most;         /* that the band has room for what they stand for */
     uint32_t band_most;           /* elements */
     uint32_t head, pack,
         vectors;          /* elements before the first 16-byte vector, in one, and vectors */

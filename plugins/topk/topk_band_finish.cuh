@@ -52,7 +52,8 @@ static __device__ struct band_need band_cut_find(const struct band_job<BITS> &jo
          round++) {
         if (round > 0)
             band_cut_count<BITS, REAL>(job, *cut, in_band, job.state->cut_bins[round], shared);
-        band_pick_digit(job.state->cut_bins[round], left.need, shared, &shared->picks[0]);
+        band_pick_digits({job.state->cut_bins[round], job.state->cut_bins[round]},
+                         {left.need, left.need}, shared);
         band_cut_narrow(cut, shared->picks[0].digit);
         left.need -= shared->picks[0].above;
         left.match = shared->picks[0].match;
@@ -61,35 +62,52 @@ static __device__ struct band_need band_cut_find(const struct band_job<BITS> &jo
     return left;
 }
 
+/* Writes the i-th of the band, or sets it aside. */
+template <typename BITS, bool REAL>
+static __device__ __forceinline__ void band_cut_put(const struct band_job<BITS> &job,
+                                                    enum band_side side, uint32_t i, unsigned *slot)
+{
+    if (side == BAND_ABOVE) {
+        band_emit<BITS, REAL>(job, (*slot)++, job.band_bits[i], job.band_index[i]);
+    } else if (side == BAND_WITHIN) {
+        const unsigned at = atomicAdd(&job.state->finals, 1u);
+
+        job.final_bits[at] = job.band_bits[i];
+        job.final_index[at] = job.band_index[i];
+    }
+}
+
 /* Writes what is above the range, or within it where all that is needed. What is to be ranked is set aside. */
 template <typename BITS, bool REAL>
 static __device__ void band_cut_gather(const struct band_job<BITS> &job,
                                        const struct band_cut<BITS> &cut, uint32_t in_band,
                                        unsigned above, bool takes_all, struct band_shared *shared)
 {
-    const uint32_t whole = (in_band + BAND_BLOCK - 1) / BAND_BLOCK * BAND_BLOCK;
+    enum { EACH = 4, TILE = EACH * BAND_BLOCK };
 
-    for (uint32_t i = blockIdx.x * BAND_BLOCK + threadIdx.x; i < whole;
-         i += gridDim.x * BAND_BLOCK) {
-        const enum band_side side =
-            i < in_band ? band_side_at<BITS, REAL>(job, cut, i) : BAND_BELOW;
-        const bool is_taken = side == BAND_ABOVE || (side == BAND_WITHIN && takes_all);
-        unsigned long long total;
-        const unsigned before =
-            static_cast<unsigned>(topk_prefix(is_taken ? 1ull : 0ull, shared->sums, &total));
+    for (uint32_t tile = blockIdx.x * TILE; tile < in_band; tile += gridDim.x * TILE) {
+        enum band_side sides[EACH];
+        unsigned long long taken = 0, total;
+
+#pragma unroll
+        for (int j = 0; j < EACH; j++) {
+            const uint32_t i = tile + j * BAND_BLOCK + threadIdx.x;
+
+            sides[j] = i < in_band ? band_side_at<BITS, REAL>(job, cut, i) : BAND_BELOW;
+            if (sides[j] == BAND_WITHIN && takes_all)
+                sides[j] = BAND_ABOVE;
+            taken += sides[j] == BAND_ABOVE;
+        }
+
+        unsigned slot = above + static_cast<unsigned>(topk_prefix(taken, shared->sums, &total));
 
         if (threadIdx.x == 0)
             shared->base = atomicAdd(&job.state->cut_taken, static_cast<unsigned>(total));
         __syncthreads();
-        if (is_taken) {
-            band_emit<BITS, REAL>(job, above + shared->base + before, job.band_bits[i],
-                                  job.band_index[i]);
-        } else if (side == BAND_WITHIN) {
-            const unsigned at = atomicAdd(&job.state->finals, 1u);
-
-            job.final_bits[at] = job.band_bits[i];
-            job.final_index[at] = job.band_index[i];
-        }
+        slot += shared->base;
+#pragma unroll
+        for (int j = 0; j < EACH; j++)
+            band_cut_put<BITS, REAL>(job, sides[j], tile + j * BAND_BLOCK + threadIdx.x, &slot);
     }
 }
 
@@ -162,34 +180,49 @@ template <typename BITS, bool REAL>
 static __device__ void band_take_tile(const struct band_job<BITS> &job, BITS limit, uint32_t tile,
                                       unsigned slot, struct band_shared *shared)
 {
-    const uint32_t part = job.plan.tile / BAND_WARPS, lane = threadIdx.x % 32;
+    enum { STEPS = BAND_VECTORS * BAND_VECTOR_BYTES / sizeof(BITS), AT_ONCE = 8 };
+    const uint32_t lane = threadIdx.x % 32;
     const BITS *row = band_row(job);
     uint32_t begin, end;
     unsigned seen = 0;
 
     band_tile_range(job, tile, &begin, &end);
-    begin += threadIdx.x / 32 * part;
-    for (uint32_t step = 0; step * 32 < part; step++) {
-        const uint32_t i = begin + step * 32 + lane;
-        const bool is_tie = i < end && topk_key<REAL>(row[i], job.rows.flip) == limit;
-        const unsigned ties = __ballot_sync(0xffffffffu, is_tie);
+    begin += threadIdx.x / 32 * STEPS * 32 + lane;
+    for (uint32_t step = 0; step < STEPS; step += AT_ONCE) {
+        BITS bits[AT_ONCE];
 
-        if (lane == step)
-            seen = ties;
+#pragma unroll
+        for (uint32_t j = 0; j < AT_ONCE; j++) {
+            const uint32_t i = begin + (step + j) * 32;
+
+            bits[j] = i < end ? row[i] : BITS{0};
+        }
+#pragma unroll
+        for (uint32_t j = 0; j < AT_ONCE; j++) {
+            const bool is_tie =
+                begin + (step + j) * 32 < end && topk_key<REAL>(bits[j], job.rows.flip) == limit;
+            const unsigned ties = __ballot_sync(0xffffffffu, is_tie);
+
+            if (lane == step + j)
+                seen = ties;
+        }
     }
 
     unsigned long long total;
     unsigned at = slot + static_cast<unsigned>(topk_prefix(
                              static_cast<unsigned long long>(__popc(seen)), shared->sums, &total));
 
-    for (uint32_t step = 0; step * 32 < part; step++) {
+#pragma unroll 8
+    for (uint32_t step = 0; step < STEPS; step++) {
         const unsigned ties = __shfl_sync(0xffffffffu, seen, step);
         const unsigned first = __shfl_sync(0xffffffffu, at, step);
         const unsigned my_slot = first + __popc(ties & ((1u << lane) - 1));
-        const uint32_t i = begin + step * 32 + lane;
+        const uint32_t i = begin + step * 32;
 
         if (ties >> lane & 1 && my_slot < job.plan.k)
-            band_emit<BITS, REAL>(job, my_slot, row[i], i);
+            band_emit<BITS, REAL>(
+                job, my_slot, REAL ? row[i] : band_bits_of_key<BITS, REAL>(limit, job.rows.flip),
+                i);
     }
 }
 

@@ -17,20 +17,106 @@ template <typename BITS> struct band_stash {
 /* What a block's warps need to empty a stash; in shared memory. */
 template <typename BITS> struct band_sieve {
     struct band_job<BITS> job;
-    BITS high;
+    struct band_limits<BITS> limits;
     struct band_cut<BITS> cut;
     unsigned *cut_bins; /* shared: the first digit of what goes into the band */
 };
 
+/* The comparison of the stream. It may let pass what a flush then drops, but nothing that ties. */
+template <typename BITS, bool REAL> struct band_filter {
+    BITS low, flip;
+
+    __device__ __forceinline__ band_filter(BITS low_key, uint64_t key_flip)
+        : low(low_key), flip(static_cast<BITS>(key_flip))
+    {
+    }
+    __device__ __forceinline__ bool passes(BITS bits) const
+    {
+        return (bits ^ flip) >= low;
+    }
+    __device__ __forceinline__ bool exceeds(BITS bits) const
+    {
+        return (bits ^ flip) > low;
+    }
+    __device__ __forceinline__ bool ties(BITS bits) const
+    {
+        return (bits ^ flip) == low;
+    }
+};
+
+template <typename BITS> struct band_real;
+template <> struct band_real<uint32_t> {
+    typedef float type;
+};
+template <> struct band_real<uint64_t> {
+    typedef double type;
+};
+
+/* Reals are compared as what they are, turned round where the smallest are wanted: a key would take some six
+ * instructions. NaN passes always; where the limit is NaN itself, everything does. */
+template <typename BITS> struct band_filter<BITS, true> {
+    typedef typename band_real<BITS>::type real;
+    real low, sign;
+    bool is_nan;
+
+    __device__ __forceinline__ band_filter(BITS low_key, uint64_t key_flip)
+        : sign(key_flip ? real(-1) : real(1))
+    {
+        const real limit = of(band_bits_of_key<BITS, true>(low_key, key_flip));
+
+        is_nan = limit != limit;
+        low = limit * sign;
+    }
+    static __device__ __forceinline__ real of(BITS bits)
+    {
+        real value;
+
+        memcpy(&value, &bits, sizeof(value));
+        return value;
+    }
+    __device__ __forceinline__ bool passes(BITS bits) const
+    {
+        return !(of(bits) * sign < low);
+    }
+    __device__ __forceinline__ bool exceeds(BITS bits) const
+    {
+        return !(of(bits) * sign <= low);
+    }
+    __device__ __forceinline__ bool ties(BITS bits) const
+    {
+        const real value = of(bits);
+
+        return value * sign == low || (is_nan && value != value);
+    }
+};
+
 /* What a warp carries through the stream. */
-template <typename BITS> struct band_warp {
-    BITS low;
-    uint64_t flip;
+template <typename BITS, bool REAL> struct band_warp {
+    struct band_filter<BITS, REAL> filter;
     struct band_stash<BITS> *stash;
     const struct band_sieve<BITS> *sieve;
-    int held; /* entries of the stash */
-    unsigned ties;
+    int held;      /* entries of the stash */
+    unsigned ties; /* of a lane in this tile */
+    unsigned all_ties;
 };
+
+/* Where the i-th of `held` entries of a stash belongs. */
+template <typename BITS, bool REAL>
+static __device__ __forceinline__ enum band_side
+band_sieve_side(const struct band_sieve<BITS> *sieve, const struct band_stash<BITS> *stash, int i,
+                int held)
+{
+    const struct band_limits<BITS> &limits = sieve->limits;
+
+    if (i >= held)
+        return BAND_BELOW;
+
+    const BITS key = topk_key<REAL>(stash->bits[i], sieve->job.rows.flip);
+
+    if (key > limits.high)
+        return BAND_ABOVE;
+    return key > limits.low || (key == limits.low && !limits.ties) ? BAND_WITHIN : BAND_BELOW;
+}
 
 /* Writes a stash to the answer and to the band. All lanes call it. Not inline: the stream calls it at many
  * places, and seldom. */
@@ -41,36 +127,38 @@ static __device__ __noinline__ void band_flush(const struct band_sieve<BITS> *si
     const struct band_job<BITS> &job = sieve->job;
     const int lane = threadIdx.x % 32;
     const unsigned lower = (1u << lane) - 1;
-    unsigned above = 0;
+    unsigned aboves_all = 0, bands_all = 0;
     unsigned long long at = 0;
 
     __syncwarp();
-    for (int i = lane; i - lane < held; i += 32)
-        above += __popc(__ballot_sync(
-            0xffffffffu, i < held && topk_key<REAL>(stash->bits[i], job.rows.flip) > sieve->high));
+    for (int i = lane; i - lane < held; i += 32) {
+        const enum band_side side = band_sieve_side<BITS, REAL>(sieve, stash, i, held);
+
+        aboves_all += __popc(__ballot_sync(0xffffffffu, side == BAND_ABOVE));
+        bands_all += __popc(__ballot_sync(0xffffffffu, side == BAND_WITHIN));
+    }
     if (lane == 0)
         at = atomicAdd(&job.state->taken,
-                       static_cast<unsigned long long>(above) << 32 | (held - above));
+                       static_cast<unsigned long long>(aboves_all) << 32 | bands_all);
     at = __shfl_sync(0xffffffffu, at, 0);
 
     unsigned at_above = static_cast<unsigned>(at >> 32), at_band = static_cast<unsigned>(at);
 
     for (int i = lane; i - lane < held; i += 32) {
-        const bool is_held = i < held;
-        const BITS bits = is_held ? stash->bits[i] : BITS{0};
-        const uint32_t index = is_held ? stash->index[i] : 0;
-        const BITS key = topk_key<REAL>(bits, job.rows.flip);
-        const bool is_above = is_held && key > sieve->high;
-        const bool is_band = is_held && !is_above;
+        const enum band_side side = band_sieve_side<BITS, REAL>(sieve, stash, i, held);
+        const bool is_above = side == BAND_ABOVE, is_band = side == BAND_WITHIN;
         const unsigned aboves = __ballot_sync(0xffffffffu, is_above);
         const unsigned bands = __ballot_sync(0xffffffffu, is_band);
         const unsigned above_slot = at_above + __popc(aboves & lower);
         const unsigned band_slot = at_band + __popc(bands & lower);
 
         if (is_above && above_slot < job.plan.k)
-            band_emit<BITS, REAL>(job, above_slot, bits, index);
+            band_emit<BITS, REAL>(job, above_slot, stash->bits[i], stash->index[i]);
         if (is_band && band_slot < job.plan.band_most) {
-            job.band_bits[band_slot] = bits;
+            const BITS key = topk_key<REAL>(stash->bits[i], job.rows.flip);
+            const uint32_t index = stash->index[i];
+
+            job.band_bits[band_slot] = stash->bits[i];
             job.band_index[band_slot] = index;
             atomicAdd(&sieve->cut_bins[band_cut_digit(sieve->cut, key, job.plan.n - 1 - index)],
                       1u);
@@ -85,19 +173,19 @@ static __device__ __noinline__ void band_flush(const struct band_sieve<BITS> *si
  * `is_there` may differ. Few lanes want any, and hardly one more than one: so a step takes one from each. */
 template <typename BITS, bool REAL, bool TIES, int PACK>
 static __device__ __forceinline__ void
-band_offer(struct band_warp<BITS> *w, const BITS (&bits)[PACK], uint32_t index, bool is_there)
+band_offer(struct band_warp<BITS, REAL> *w, const BITS (&bits)[PACK], uint32_t index, bool is_there)
 {
     const unsigned lower = (1u << threadIdx.x % 32) - 1;
     unsigned wanted = 0;
 
 #pragma unroll
     for (int e = 0; e < PACK; e++) {
-        const BITS key = topk_key<REAL>(bits[e], w->flip);
-        const bool is_wanted = is_there && (TIES ? key > w->low : key >= w->low);
+        const bool is_wanted =
+            is_there && (TIES ? w->filter.exceeds(bits[e]) : w->filter.passes(bits[e]));
 
         wanted |= static_cast<unsigned>(is_wanted) << e;
         if (TIES)
-            w->ties += is_there && key == w->low;
+            w->ties += is_there && w->filter.ties(bits[e]);
     }
     for (unsigned lanes = __ballot_sync(0xffffffffu, wanted != 0); lanes != 0;
          lanes = __ballot_sync(0xffffffffu, wanted != 0)) {
@@ -132,24 +220,24 @@ static __device__ __forceinline__ void band_unpack(uint4 v, uint64_t (&bits)[2])
 }
 
 /* Adds the lanes' ties to a tile's. */
-template <typename BITS>
+template <typename BITS, bool REAL>
 static __device__ __forceinline__ void band_add_ties(const struct band_job<BITS> &job,
-                                                     struct band_warp<BITS> *w, uint32_t tile)
+                                                     struct band_warp<BITS, REAL> *w, uint32_t tile)
 {
     unsigned ties = w->ties;
 
     for (int distance = 16; distance > 0; distance /= 2)
         ties += __shfl_xor_sync(0xffffffffu, ties, distance);
-    if (threadIdx.x % 32 == 0 && ties > 0) {
+    if (threadIdx.x % 32 == 0 && ties > 0)
         atomicAdd(&job.tile_ties[tile], ties);
-        atomicAdd(&job.state->ties, ties);
-    }
+    w->all_ties += ties;
     w->ties = 0;
 }
 
 /* The elements before the first whole vector and behind the last, a few at most. One warp calls it. */
 template <typename BITS, bool REAL, bool TIES>
-static __device__ void band_offer_edges(const struct band_job<BITS> &job, struct band_warp<BITS> *w)
+static __device__ void band_offer_edges(const struct band_job<BITS> &job,
+                                        struct band_warp<BITS, REAL> *w)
 {
     const uint32_t lane = threadIdx.x % 32, tail = job.plan.head + job.plan.vectors * job.plan.pack;
     const BITS *row = band_row(job);
@@ -168,7 +256,7 @@ static __device__ void band_offer_edges(const struct band_job<BITS> &job, struct
 /* All that a warp reads of the input. */
 template <typename BITS, bool REAL, bool TIES>
 static __device__ __forceinline__ void band_read(const struct band_job<BITS> &job,
-                                                 struct band_warp<BITS> *w)
+                                                 struct band_warp<BITS, REAL> *w)
 {
     enum { PACK = BAND_VECTOR_BYTES / sizeof(BITS) };
     const uint4 *vectors = reinterpret_cast<const uint4 *>(band_row(job) + job.plan.head);
@@ -199,6 +287,8 @@ static __device__ __forceinline__ void band_read(const struct band_job<BITS> &jo
     }
     if (blockIdx.x == gridDim.x - 1 && threadIdx.x < 32)
         band_offer_edges<BITS, REAL, TIES>(job, w);
+    if (TIES && threadIdx.x % 32 == 0)
+        atomicAdd(&job.state->ties, w->all_ties);
     if (w->held > 0)
         band_flush<BITS, REAL>(w->sieve, w->stash, w->held);
 }
@@ -210,12 +300,12 @@ band_stream(const struct band_job<BITS> &job, const struct band_limits<BITS> &li
             struct band_stash<BITS> *stashes, struct band_shared *shared)
 {
     __shared__ struct band_sieve<BITS> sieve;
-    struct band_warp<BITS> w = {
-        limits.low, job.rows.flip, &stashes[threadIdx.x / 32], &sieve, 0, 0
+    struct band_warp<BITS, REAL> w = {
+        {limits.low, job.rows.flip}, &stashes[threadIdx.x / 32], &sieve, 0, 0, 0
     };
 
     if (threadIdx.x == 0)
-        sieve = {job, limits.high, band_cut_of(limits, job.plan.n), shared->bins[0]};
+        sieve = {job, limits, band_cut_of(limits, job.plan.n), shared->bins[0]};
     band_clear_bins(shared);
     if (limits.ties)
         band_read<BITS, REAL, true>(job, &w);

@@ -11,7 +11,7 @@
 
 enum {
     MERGE_BLOCK = 256,
-    MERGE_ITEMS = 8, /* per thread */
+    MERGE_ITEMS = 9, /* per thread; odd, so that threads side by side meet no bank conflicts */
     MERGE_TILE = MERGE_BLOCK * MERGE_ITEMS,
 };
 
