@@ -150,13 +150,14 @@ static struct band_sizes band_sizes_for(const struct gpurun_ctx *ctx, const stru
     return sizes;
 }
 
-/* One in 2^32 elements. */
-void band_plan_for(const struct gpurun_ctx *ctx, unsigned blocks, struct band_plan *plan)
+/* The limits lie six standard deviations of the sample off the rank that is looked for. */
+static void band_plan_for(const struct gpurun_ctx *ctx, uint32_t blocks, struct band_plan *plan)
 {
     const struct topk_options *o = topk_options_of(ctx);
     const uint32_t threads = blocks * BAND_BLOCK, n = static_cast<uint32_t>(o->n);
     const double share = static_cast<double>(o->k) / static_cast<double>(o->n);
 
+    plan->blocks = blocks;
     plan->n = n;
     plan->k = static_cast<uint32_t>(o->k);
     plan->samples = n < threads ? n : threads;
@@ -208,20 +209,33 @@ static enum gpurun_status band_fit(struct gpurun_ctx *ctx, size_t *shared_bytes,
     return GPURUN_OK;
 }
 
+enum gpurun_status topk_band_plan(struct gpurun_ctx *ctx, struct band_plan *plan)
+{
+    const int64_t wanted =
+        (topk_options_of(ctx)->n + BAND_LEAST_PER_BLOCK - 1) / BAND_LEAST_PER_BLOCK;
+    size_t shared_bytes;
+    int per_sm;
+
+    GPURUN_TRY(TOPK_DISPATCH(topk_state_of(ctx), band_fit, ctx, &shared_bytes, &per_sm));
+
+    const int64_t fit = int64_t{per_sm} * ctx->device.sm_count;
+
+    band_plan_for(ctx, static_cast<uint32_t>(wanted < fit ? wanted : fit), plan);
+    return GPURUN_OK;
+}
+
 template <typename BITS, bool REAL>
-static enum gpurun_status band_row_run(struct gpurun_ctx *ctx, int64_t row, unsigned blocks,
-                                       size_t shared_bytes)
+static enum gpurun_status band_row_run(struct gpurun_ctx *ctx, int64_t row, struct band_plan plan)
 {
     typedef typename band_item<BITS>::type ITEM;
     const cudaStream_t stream = gpurun_cuda_stream(ctx);
+    const struct band_sizes sizes = band_sizes_for(ctx, &plan);
     char *free_scratch = static_cast<char *>(ctx->scratch);
     struct band_job<BITS> job;
+    void *arguments[] = {&job};
 
+    job.plan = plan;
     job.rows = topk_rows_from(ctx, row);
-    band_plan_for(ctx, blocks, &job.plan);
-
-    const struct band_sizes sizes = band_sizes_for(ctx, &job.plan);
-
     band_plan_align(&job.plan, job.rows.in, sizeof(BITS));
     job.state = static_cast<struct band_state *>(ctx->variant_state);
     job.band_bits = static_cast<BITS *>(topk_carve(&free_scratch, sizes.bits));
@@ -232,32 +246,24 @@ static enum gpurun_status band_row_run(struct gpurun_ctx *ctx, int64_t row, unsi
 
     ITEM *items = static_cast<ITEM *>(topk_carve(&free_scratch, sizes.items));
     ITEM *other = static_cast<ITEM *>(topk_carve(&free_scratch, sizes.items));
-    void *arguments[] = {&job};
 
     job.items = sizes.items > 0 ? items : NULL;
-    GPURUN_CUDA_TRY(ctx,
-                    cudaLaunchCooperativeKernel(topk_band_kernel<BITS, REAL>, dim3(blocks),
-                                                dim3(BAND_BLOCK), arguments, shared_bytes, stream));
+    GPURUN_CUDA_TRY(ctx, cudaLaunchCooperativeKernel(
+                             topk_band_kernel<BITS, REAL>, dim3(plan.blocks), dim3(BAND_BLOCK),
+                             arguments, BAND_WARPS * sizeof(struct band_stash<BITS>), stream));
     if (job.items)
-        merge_sort(items, other, job.plan.k, band_answer<BITS, REAL>{job.rows}, stream);
+        merge_sort(items, other, plan.k, band_answer<BITS, REAL>{job.rows}, stream);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
 
 template <typename BITS, bool REAL> static enum gpurun_status band_run(struct gpurun_ctx *ctx)
 {
-    const struct topk_options *o = topk_options_of(ctx);
-    const int64_t wanted = (o->n + 4 * BAND_BLOCK - 1) / (4 * BAND_BLOCK);
-    size_t shared_bytes;
-    int per_sm;
+    struct band_plan plan;
 
-    GPURUN_TRY((band_fit<BITS, REAL>(ctx, &shared_bytes, &per_sm)));
-
-    const int64_t fit = int64_t{per_sm} * ctx->device.sm_count;
-    const unsigned blocks = static_cast<unsigned>(wanted < fit ? wanted : fit);
-
-    for (int64_t row = 0; row < o->rows; row++)
-        GPURUN_TRY((band_row_run<BITS, REAL>(ctx, row, blocks, shared_bytes)));
+    GPURUN_TRY(topk_band_plan(ctx, &plan));
+    for (int64_t row = 0; row < topk_options_of(ctx)->rows; row++)
+        GPURUN_TRY((band_row_run<BITS, REAL>(ctx, row, plan)));
     return GPURUN_OK;
 }
 

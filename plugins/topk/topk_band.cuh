@@ -17,17 +17,6 @@ template <> struct band_item<uint64_t> {
     typedef unsigned __int128 type;
 };
 
-/* Kept between runs. Bins are zero at the start of a run; all else is cleared in it. */
-struct band_state {
-    unsigned first_bins[2][BAND_BINS]; /* of the first round of the search */
-    unsigned bins[BAND_SEARCH_ROUNDS - 1][2][BAND_BINS];
-    unsigned cut_bins[BAND_CUT_ROUNDS][BAND_BINS];
-    unsigned long long taken; /* above the band in the upper half, in the band in the lower */
-    unsigned ties;            /* equal to the lower limit, where these are counted */
-    unsigned cut_taken;       /* of the band, by the answer */
-    unsigned finals;
-};
-
 /* All that the kernel is given. */
 template <typename BITS> struct band_job {
     struct band_plan plan;

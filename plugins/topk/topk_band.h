@@ -13,8 +13,9 @@ enum {
     BAND_WARPS = BAND_BLOCK / 32,
     BAND_BLOCKS_PER_SM = 2,
     BAND_VECTOR_BYTES = 16,
-    BAND_VECTORS = 8,      /* that a thread has in flight */
-    BAND_STASH_FULL = 128, /* entries that a warp holds back before it writes them */
+    BAND_VECTORS = 4,            /* that a thread has in flight */
+    BAND_LEAST_PER_BLOCK = 2048, /* elements: no more blocks than that gives */
+    BAND_STASH_FULL = 128,       /* entries that a warp holds back before it writes them */
     BAND_BITS = 11,
     BAND_BINS = 1 << BAND_BITS,
     BAND_SEARCH_ROUNDS = 6, /* digits of a key of 64 bits */
@@ -31,14 +32,15 @@ enum {
 /* One run over one row. Ranks count from 1, the best. */
 struct band_plan {
     uint32_t n, k;
+    uint32_t blocks; /* that run, all at once */
     uint32_t samples;
     uint64_t stride;              /* elements per sample, 32 bits of them behind the point */
     uint32_t rank_high, rank_low; /* in the sample; rank_high 0: nothing is surely above */
     uint32_t sample_most;         /* that the band has room for what they stand for */
     uint32_t band_most;           /* elements */
-    uint32_t head, pack,
-        vectors;          /* elements before the first 16-byte vector, in one, and vectors */
-    uint32_t tile, tiles; /* elements that a block reads at once, and how many such tiles */
+    uint32_t pack;                /* elements of a 16-byte vector */
+    uint32_t head, vectors;       /* elements before the first vector, and vectors */
+    uint32_t tile, tiles;         /* elements that a block reads at once, and how many such tiles */
 };
 
 /* The element that is the i-th of the sample: one from each of `samples` equal parts of the row, at a place
@@ -54,7 +56,26 @@ GPURUN_KEY_INLINE uint32_t band_sample_at(const struct band_plan *plan, uint32_t
     return begin + (uint32_t)(((uint64_t)hash * (end - begin)) >> 32);
 }
 
-/* `blocks` is how many blocks run. */
-void band_plan_for(const struct gpurun_ctx *ctx, unsigned blocks, struct band_plan *plan);
+/* Kept between runs. The first round's bins are zero at the start of a run; all else is cleared in it. */
+struct band_state {
+    unsigned first_bins[2][BAND_BINS]; /* of the search for two elements */
+    unsigned bins[BAND_SEARCH_ROUNDS - 1][2][BAND_BINS];
+    unsigned cut_bins[BAND_CUT_ROUNDS][BAND_BINS];
+    unsigned long long taken; /* above the band in the upper half, in the band in the lower */
+    unsigned ties;            /* equal to the lower limit, where these are counted */
+    unsigned cut_taken;       /* of the band, by the answer */
+    unsigned finals;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a run will do, on rows that start at a vector. */
+enum gpurun_status topk_band_plan(struct gpurun_ctx *ctx, struct band_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -56,23 +56,24 @@ static __device__ __forceinline__ int64_t merge_split_warp(const ITEM *a, int64_
 }
 
 /* Merges two runs that lie one behind the other in shared memory, `total` items from `items`; each thread
- * keeps its MERGE_ITEMS, from `first` on. */
+ * keeps its MERGE_ITEMS, from `first` on. What it keeps behind the last is anything; items[total] is read. */
 template <typename ITEM>
 static __device__ __forceinline__ void merge_thread(const ITEM *items, int in_a, int total,
                                                     int first, ITEM (&mine)[MERGE_ITEMS])
 {
-    const ITEM *b = items + in_a;
-    const int in_b = total - in_a;
-    int from_a = static_cast<int>(merge_split(items, in_a, b, in_b, first < total ? first : total));
-    int from_b = first - from_a;
+    const int count = first < total ? first : total;
+    int a = static_cast<int>(merge_split(items, in_a, items + in_a, total - in_a, count));
+    int b = in_a + count - a;
+    ITEM item_a = items[a], item_b = items[b];
 
 #pragma unroll
     for (int j = 0; j < MERGE_ITEMS; j++) {
-        const bool takes_a = from_a < in_a && (from_b >= in_b || items[from_a] < b[from_b]);
+        const bool takes_a = a < in_a && (b >= total || item_a < item_b);
+        const ITEM next = items[takes_a ? ++a : b < total ? ++b : total];
 
-        mine[j] = takes_a ? items[from_a] : from_b < in_b ? b[from_b] : ~ITEM{0};
-        from_a += takes_a;
-        from_b += !takes_a;
+        mine[j] = takes_a ? item_a : item_b;
+        item_a = takes_a ? next : item_a;
+        item_b = takes_a ? item_b : next;
     }
 }
 
@@ -102,7 +103,7 @@ template <typename ITEM> struct merge_to {
 
 /* Sorts what one thread holds, by exchanging neighbours. */
 template <typename ITEM>
-static __host__ __device__ __forceinline__ void merge_sort_thread(ITEM (&mine)[MERGE_ITEMS])
+static __device__ __forceinline__ void merge_sort_thread(ITEM (&mine)[MERGE_ITEMS])
 {
 #pragma unroll
     for (int round = 0; round < MERGE_ITEMS; round++) {
@@ -120,7 +121,7 @@ template <typename ITEM, typename SINK>
 static __global__ void __launch_bounds__(MERGE_BLOCK)
     topk_merge_chunk_kernel(const ITEM *__restrict__ from, SINK sink, int64_t count)
 {
-    __shared__ ITEM items[MERGE_TILE];
+    __shared__ ITEM items[MERGE_TILE + 1];
     const int64_t at = static_cast<int64_t>(blockIdx.x) * MERGE_TILE;
     const int here = static_cast<int>(count - at < MERGE_TILE ? count - at : int64_t{MERGE_TILE});
     ITEM mine[MERGE_ITEMS];
@@ -151,7 +152,7 @@ template <typename ITEM, typename SINK>
 static __global__ void __launch_bounds__(MERGE_BLOCK)
     topk_merge_pass_kernel(const ITEM *__restrict__ from, SINK sink, int64_t count, int64_t run)
 {
-    __shared__ ITEM items[MERGE_TILE];
+    __shared__ ITEM items[MERGE_TILE + 1];
     __shared__ int64_t splits[2];
     const int64_t at = static_cast<int64_t>(blockIdx.x) * MERGE_TILE;
     const int here = static_cast<int>(count - at < MERGE_TILE ? count - at : int64_t{MERGE_TILE});
