@@ -230,12 +230,12 @@ static __device__ void band_search(const struct band_job<BITS> &job,
 /* The limits from the keys at two ranks, which were `ranks`. Where `most` elements are too few for all from
  * one to the other, a value that is too frequent becomes the lower limit, and its elements are counted. */
 template <typename BITS>
-static __device__ struct band_limits<BITS> band_limits_of(const struct band_target<BITS> (&t)[2],
-                                                          const unsigned (&ranks)[2], bool has_high,
-                                                          unsigned most) {
-    struct band_limits<BITS> limits = {
-        t[1].prefix, has_high ? t[0].prefix : BITS(~BITS{0}), false
-    };
+static __device__ band_limits<BITS> band_limits_of(const struct band_target<BITS> (&t)[2],
+                                                   const unsigned (&ranks)[2], bool has_high,
+                                                   unsigned most)
+{
+    const BITS high = has_high ? t[0].prefix : BITS(~BITS{0});
+    band_limits<BITS> limits = {t[1].prefix, high, false};
     const unsigned above_high = has_high ? ranks[0] - t[0].need : 0;
     const unsigned down_to_low = ranks[1] - t[1].need + t[1].match;
 
@@ -246,21 +246,17 @@ static __device__ struct band_limits<BITS> band_limits_of(const struct band_targ
 }
 
 template <typename BITS, bool REAL, bool EXACT>
-static __device__ struct band_limits<BITS> band_find_limits(const struct band_job<BITS> &job,
-                                                            struct band_shared *shared) {
+static __device__ band_limits<BITS> band_find_limits(const struct band_job<BITS> &job,
+                                                     struct band_shared *shared)
+{
     const struct band_plan &plan = job.plan;
     const bool has_high = EXACT || plan.rank_high > 0;
-    const unsigned ranks[2] = {EXACT      ? plan.k
-                               : has_high ? plan.rank_high
-                                          : 1,
-                               EXACT ? plan.k : plan.rank_low};
-    struct band_target<BITS> t[2] = {
-        {0, ranks[0], 0},
-        {
-            0, ranks[1], 0
-        }
-    };
+    const unsigned rank_high = has_high ? plan.rank_high : 1;
+    const unsigned ranks[2] = {EXACT ? plan.k : rank_high, EXACT ? plan.k : plan.rank_low};
+    band_target<BITS> t[2] = {};
 
+    for (int i = 0; i < 2; i++)
+        t[i].need = ranks[i];
     band_search<BITS, REAL, EXACT>(job, t, shared);
     return band_limits_of(t, ranks, has_high, EXACT ? plan.band_most : plan.sample_most);
 }

@@ -32,9 +32,8 @@ static __host__ __device__ __forceinline__ struct band_cut<BITS>
 band_cut_of(const struct band_limits<BITS> &limits, uint32_t n) {
     const bool is_empty = limits.ties && limits.low == limits.high;
     const BITS low = limits.ties && !is_empty ? limits.low + 1 : limits.low;
-    const struct band_cut<BITS> cut = {
-        low, 0, band_bits_of(static_cast<BITS>(limits.high - low)), band_bits_of(n - 1)
-    };
+    const band_cut<BITS> cut = {low, 0, band_bits_of(static_cast<BITS>(limits.high - low)),
+                                band_bits_of(n - 1)};
 
     return cut;
 }

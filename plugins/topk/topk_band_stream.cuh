@@ -300,9 +300,8 @@ band_stream(const struct band_job<BITS> &job, const struct band_limits<BITS> &li
             struct band_stash<BITS> *stashes, struct band_shared *shared)
 {
     __shared__ struct band_sieve<BITS> sieve;
-    struct band_warp<BITS, REAL> w = {
-        {limits.low, job.rows.flip}, &stashes[threadIdx.x / 32], &sieve, 0, 0, 0
-    };
+    band_warp<BITS, REAL> w = {
+        {limits.low, job.rows.flip}, &stashes[threadIdx.x / 32], &sieve, 0, 0, 0};
 
     if (threadIdx.x == 0)
         sieve = {job, limits, band_cut_of(limits, job.plan.n), shared->bins[0]};
