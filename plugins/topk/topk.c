@@ -50,7 +50,6 @@ static const struct gpurun_variant variants[] = {
      .idea = "a sample gives two limits around the k-th key; one read, and a small band between them",
      .supported = topk_band_supported,
      .scratch_bytes = topk_band_scratch,
-     .state_bytes = topk_band_state,
      .launch = topk_launch_band},
     {.name = "cub",
      .idea = "cub::DeviceTopK; distinct: DeviceRadixSort and DeviceSelect::UniqueByKey",

@@ -20,16 +20,13 @@
 #include "topk_merge.cuh"
 #include <math.h>
 
-/* Clears what a pass counts in, but the bins of the search's first round. */
+/* Clears what a pass counts in. */
 template <typename BITS> static __device__ void band_clear(const struct band_job<BITS> &job)
 {
     struct band_state *s = job.state;
     const uint32_t thread = blockIdx.x * BAND_BLOCK + threadIdx.x, step = gridDim.x * BAND_BLOCK;
-    const uint32_t bins = sizeof(s->bins) / sizeof(unsigned),
-                   cuts = sizeof(s->cut_bins) / sizeof(unsigned);
+    const uint32_t cuts = sizeof(s->cut_bins) / sizeof(unsigned);
 
-    for (uint32_t i = thread; i < bins; i += step)
-        (&s->bins[0][0][0])[i] = 0;
     for (uint32_t i = thread; i < cuts; i += step)
         (&s->cut_bins[0][0])[i] = 0;
     for (uint32_t i = thread; i < job.plan.tiles + 2; i += step)
@@ -42,11 +39,13 @@ template <typename BITS> static __device__ void band_clear(const struct band_job
     }
 }
 
-template <typename BITS> static __device__ void band_clear_first(const struct band_job<BITS> &job)
+/* Clears what the search of the whole row counts in. */
+template <typename BITS> static __device__ void band_clear_search(const struct band_job<BITS> &job)
 {
-    for (uint32_t i = blockIdx.x * BAND_BLOCK + threadIdx.x; i < 2 * BAND_BINS;
-         i += gridDim.x * BAND_BLOCK)
-        (&job.state->first_bins[0][0])[i] = 0;
+    const uint32_t bins = sizeof(job.state->bins) / sizeof(unsigned);
+
+    for (uint32_t i = blockIdx.x * BAND_BLOCK + threadIdx.x; i < bins; i += gridDim.x * BAND_BLOCK)
+        (&job.state->bins[0][0][0])[i] = 0;
 }
 
 /* What the stream found. */
@@ -62,7 +61,6 @@ static __device__ struct band_found band_pass(const struct band_job<BITS> &job,
 {
     band_stream<BITS, REAL>(job, limits, static_cast<struct band_stash<BITS> *>(room), shared);
     cooperative_groups::this_grid().sync();
-    band_clear_first(job);
 
     const unsigned long long taken = job.state->taken;
 
@@ -85,7 +83,7 @@ static __global__ void __launch_bounds__(BAND_BLOCK, BAND_BLOCKS_PER_SM)
 
     band_clear(job);
 
-    struct band_limits<BITS> limits = band_find_limits<BITS, REAL, false>(job, &shared);
+    struct band_limits<BITS> limits = band_guess_limits<BITS, REAL>(job, &shared);
     struct band_found found;
 
     for (bool is_exact = false;; is_exact = true) {
@@ -94,8 +92,9 @@ static __global__ void __launch_bounds__(BAND_BLOCK, BAND_BLOCKS_PER_SM)
             break;
         cooperative_groups::this_grid().sync(); /* all have read what was counted */
         band_clear(job);
+        band_clear_search(job);
         cooperative_groups::this_grid().sync();
-        limits = band_find_limits<BITS, REAL, true>(job, &shared);
+        limits = band_find_limits<BITS, REAL>(job, &shared);
     }
 
     const unsigned need = job.plan.k - found.above;
@@ -132,7 +131,7 @@ template <typename BITS, bool REAL> struct band_answer {
 /* --- launching -------------------------------------------------------------------------------------- */
 
 struct band_sizes {
-    size_t bits, index, final_bits, final_index, ties, items;
+    size_t state, kept, surplus, bits, index, final_bits, final_index, ties, items;
 };
 
 static struct band_sizes band_sizes_for(const struct gpurun_ctx *ctx, const struct band_plan *plan)
@@ -141,6 +140,9 @@ static struct band_sizes band_sizes_for(const struct gpurun_ctx *ctx, const stru
     const size_t elem_bytes = topk_state_of(ctx)->elem_bytes;
     struct band_sizes sizes;
 
+    sizes.state = sizeof(struct band_state);
+    sizes.kept = size_t{plan->blocks} * plan->keep * elem_bytes;
+    sizes.surplus = plan->blocks * sizeof(unsigned);
     sizes.bits = plan->band_most * elem_bytes;
     sizes.index = plan->band_most * sizeof(uint32_t);
     sizes.final_bits = BAND_FINAL * elem_bytes;
@@ -172,15 +174,18 @@ static void band_plan_for(const struct gpurun_ctx *ctx, uint32_t blocks, struct 
     plan->vectors = n / plan->pack;
     plan->tiles = (n + plan->tile - 1) / plan->tile;
 
-    const double rank = share * plan->samples, sigmas = 6 * sqrt(rank * (1 - share)) + 1;
+    const double rank = share * plan->samples, mean = share * BAND_BLOCK;
+    const double off = plan->samples < n ? 6 * sqrt(rank * (1 - share)) + 1 : 0;
+    const uint32_t each = plan->samples / blocks;
 
-    if (plan->samples == n) {
+    plan->keep = static_cast<uint32_t>(mean + 6 * sqrt(mean)) + 8;
+    plan->keep = plan->keep < each ? plan->keep : each;
+    plan->rank_high = rank > off ? static_cast<uint32_t>(rank - off) : 0;
+    plan->rank_low = static_cast<uint32_t>(rank + off) + 1;
+    if (plan->samples == n)
         plan->rank_high = plan->rank_low = plan->k;
-        return;
-    }
-    plan->rank_high = rank > sigmas ? static_cast<uint32_t>(rank - sigmas) : 0;
-    plan->rank_low = rank + sigmas + 1 < plan->samples ? static_cast<uint32_t>(rank + sigmas) + 1
-                                                       : plan->samples;
+    if (plan->rank_low > blocks * plan->keep)
+        plan->rank_low = blocks * plan->keep;
 }
 
 /* Where the vectors of a row begin. */
@@ -237,7 +242,9 @@ static enum gpurun_status band_row_run(struct gpurun_ctx *ctx, int64_t row, stru
     job.plan = plan;
     job.rows = topk_rows_from(ctx, row);
     band_plan_align(&job.plan, job.rows.in, sizeof(BITS));
-    job.state = static_cast<struct band_state *>(ctx->variant_state);
+    job.state = static_cast<struct band_state *>(topk_carve(&free_scratch, sizes.state));
+    job.kept = static_cast<BITS *>(topk_carve(&free_scratch, sizes.kept));
+    job.surplus = static_cast<unsigned *>(topk_carve(&free_scratch, sizes.surplus));
     job.band_bits = static_cast<BITS *>(topk_carve(&free_scratch, sizes.bits));
     job.band_index = static_cast<uint32_t *>(topk_carve(&free_scratch, sizes.index));
     job.final_bits = static_cast<BITS *>(topk_carve(&free_scratch, sizes.final_bits));
@@ -296,18 +303,14 @@ size_t topk_band_scratch(struct gpurun_ctx *ctx)
 {
     struct band_plan plan;
 
-    band_plan_for(ctx, 1, &plan);
+    if (topk_band_plan(ctx, &plan) != GPURUN_OK)
+        return 0;
 
     const struct band_sizes sizes = band_sizes_for(ctx, &plan);
 
-    return topk_align(sizes.bits) + topk_align(sizes.index) + topk_align(sizes.final_bits) +
+    return topk_align(sizes.state) + topk_align(sizes.kept) + topk_align(sizes.surplus) +
+           topk_align(sizes.bits) + topk_align(sizes.index) + topk_align(sizes.final_bits) +
            topk_align(sizes.final_index) + topk_align(sizes.ties) + 2 * topk_align(sizes.items);
-}
-
-size_t topk_band_state(struct gpurun_ctx *ctx)
-{
-    (void)ctx;
-    return sizeof(struct band_state);
 }
 
 enum gpurun_status topk_launch_band(struct gpurun_ctx *ctx)

@@ -27,8 +27,10 @@ template <typename BITS> struct band_job {
     uint32_t *band_index;
     BITS *final_bits; /* BAND_FINAL */
     uint32_t *final_index;
-    unsigned *
-        tile_ties; /* tiles + 2: what lies before the first whole vector, tiles, and behind the last */
+    BITS *kept;        /* the best `keep` samples of each block */
+    unsigned *surplus; /* per block: samples that equal the last of these, but were not kept */
+    /* tiles + 2: of what lies before the first whole vector, of each tile, of what lies behind */
+    unsigned *tile_ties;
 };
 
 /* What the stream compares with: keys above `high` belong to the answer, those from `low` on to the band.
@@ -163,24 +165,50 @@ static __device__ __forceinline__ void band_count(BITS key, const struct band_ta
         atomicAdd(&shared->bins[1][digit], 1u);
 }
 
-/* Counts a digit in the whole row. */
-template <typename BITS, bool REAL>
-static __device__ void band_count_all(const struct band_job<BITS> &job,
-                                      const struct band_target<BITS> (&t)[2], int shift, int bits,
-                                      struct band_shared *shared)
-{
-    enum { ITEMS = BAND_VECTOR_BYTES / sizeof(BITS) };
-    const int64_t n = job.plan.n, tile = BAND_BLOCK * ITEMS;
-    BITS loaded[ITEMS];
+/* All keys of the row, in turns of the whole grid. */
+template <typename BITS, bool REAL> struct band_all_keys {
+    const struct band_job<BITS> &job;
 
-    for (int64_t base = blockIdx.x * tile; base < n; base += gridDim.x * tile) {
-        topk_load(band_row(job), base, n, loaded);
+    template <typename VISIT> __device__ __forceinline__ void each(const VISIT &visit) const
+    {
+        enum { ITEMS = BAND_VECTOR_BYTES / sizeof(BITS) };
+        const int64_t n = job.plan.n, tile = BAND_BLOCK * ITEMS;
+        BITS loaded[ITEMS];
+
+        for (int64_t base = blockIdx.x * tile; base < n; base += gridDim.x * tile) {
+            topk_load(band_row(job), base, n, loaded);
 #pragma unroll
-        for (int j = 0; j < ITEMS; j++)
-            if (base + threadIdx.x + j * BAND_BLOCK < n)
-                band_count(topk_key<REAL>(loaded[j], job.rows.flip), t, shift, bits, shared);
+            for (int j = 0; j < ITEMS; j++)
+                if (base + threadIdx.x + j * BAND_BLOCK < n)
+                    visit(topk_key<REAL>(loaded[j], job.rows.flip));
+        }
     }
-}
+};
+
+/* One key of a thread, where it has one. */
+template <typename BITS> struct band_own_key {
+    BITS key;
+    bool is_there;
+
+    template <typename VISIT> __device__ __forceinline__ void each(const VISIT &visit) const
+    {
+        if (is_there)
+            visit(key);
+    }
+};
+
+/* Keys in global memory, all of them by each block. */
+template <typename BITS> struct band_listed_keys {
+    const BITS *keys;
+    uint32_t count;
+
+    template <typename VISIT> __device__ __forceinline__ void each(const VISIT &visit) const
+    {
+#pragma unroll 4
+        for (uint32_t i = threadIdx.x; i < count; i += BAND_BLOCK)
+            visit(keys[i]);
+    }
+};
 
 /* Takes a digit that was picked into a target. */
 template <typename BITS>
@@ -192,73 +220,114 @@ static __device__ __forceinline__ void band_narrow(struct band_target<BITS> *t,
     t->match = pick.match;
 }
 
-/* Finds the keys of two ranks, digit by digit: in the sample, or EXACTly in the row. */
-template <typename BITS, bool REAL, bool EXACT>
-static __device__ void band_search(const struct band_job<BITS> &job,
-                                   struct band_target<BITS> (&t)[2], struct band_shared *shared)
+/* Finds the keys of two ranks, digit by digit, among the keys of the block, or with `state` of the grid. */
+template <typename BITS, typename KEYS>
+static __device__ void band_search(const KEYS &keys, band_target<BITS> (&t)[2],
+                                   struct band_state *state, struct band_shared *shared)
 {
-    const uint32_t thread = blockIdx.x * BAND_BLOCK + threadIdx.x;
-    const bool has_sample = thread < job.plan.samples;
-    BITS sample = 0;
     int round = 0;
 
-    if (!EXACT && has_sample)
-        sample = topk_key<REAL>(band_row(job)[band_sample_at(&job.plan, thread)], job.rows.flip);
     for (int above = 8 * sizeof(BITS); above > 0; above -= BAND_BITS) {
         const int shift = above > BAND_BITS ? above - BAND_BITS : 0;
-        unsigned(*bins)[BAND_BINS] =
-            round == 0 ? job.state->first_bins : job.state->bins[round - 1];
-        const bool is_one = t[0].prefix == t[1].prefix;
+        const int other = t[0].prefix == t[1].prefix ? 0 : 1;
+        unsigned(*bins)[BAND_BINS] = shared->bins;
 
         band_clear_bins(shared);
-        if (EXACT)
-            band_count_all<BITS, REAL>(job, t, shift, above - shift, shared);
-        else if (has_sample)
-            band_count(sample, t, shift, above - shift, shared);
+        keys.each([&](BITS key) { band_count(key, t, shift, above - shift, shared); });
         __syncthreads();
-        band_add_bins(shared->bins[0], bins[0]);
-        if (!is_one)
-            band_add_bins(shared->bins[1], bins[1]);
-        cooperative_groups::this_grid().sync();
-        band_pick_digits({bins[0], bins[is_one ? 0 : 1]}, {t[0].need, t[1].need}, shared);
+        if (state) {
+            bins = state->bins[round++];
+            for (int i = 0; i <= other; i++)
+                band_add_bins(shared->bins[i], bins[i]);
+            cooperative_groups::this_grid().sync();
+        }
+        band_pick_digits({bins[0], bins[other]}, {t[0].need, t[1].need}, shared);
         for (int i = 0; i < 2; i++)
             band_narrow(&t[i], shared->picks[i], shift);
-        round++;
     }
 }
 
-/* The limits from the keys at two ranks, which were `ranks`. Where `most` elements are too few for all from
- * one to the other, a value that is too frequent becomes the lower limit, and its elements are counted. */
-template <typename BITS>
-static __device__ band_limits<BITS> band_limits_of(const struct band_target<BITS> (&t)[2],
-                                                   const unsigned (&ranks)[2], bool has_high,
-                                                   unsigned most)
-{
-    const BITS high = has_high ? t[0].prefix : BITS(~BITS{0});
-    band_limits<BITS> limits = {t[1].prefix, high, false};
-    const unsigned above_high = has_high ? ranks[0] - t[0].need : 0;
-    const unsigned down_to_low = ranks[1] - t[1].need + t[1].match;
+/* --- the sample ------------------------------------------------------------------------------------- */
 
-    limits.ties = down_to_low - above_high > most;
-    if (limits.ties && has_high && t[0].match > most / 4)
+/* Keeps the best `keep` of the block's samples: its part of the list. Of the last of them, how many more
+ * there were. */
+template <typename BITS, bool REAL>
+static __device__ void band_keep_samples(const struct band_job<BITS> &job,
+                                         struct band_shared *shared)
+{
+    const uint32_t i = threadIdx.x * gridDim.x + blockIdx.x, keep = job.plan.keep;
+    BITS *kept = job.kept + blockIdx.x * keep;
+    band_own_key<BITS> own = {0, i < job.plan.samples};
+    band_target<BITS> t[2] = {{0, keep, 0}, {0, keep, 0}};
+
+    if (own.is_there)
+        own.key = topk_key<REAL>(band_row(job)[band_sample_at(&job.plan, i)], job.rows.flip);
+    if (threadIdx.x == 0)
+        shared->base = 0;
+    band_search(own, t, NULL, shared);
+    if (own.is_there && own.key > t[0].prefix)
+        kept[atomicAdd(&shared->base, 1u)] = own.key;
+    for (uint32_t j = threadIdx.x; j < t[0].need; j += BAND_BLOCK)
+        kept[keep - 1 - j] = t[0].prefix;
+    if (threadIdx.x == 0)
+        job.surplus[blockIdx.x] = t[0].match - t[0].need;
+}
+
+/* How many samples that were not kept equal `high`, in the upper half, and how many lie from `low` to it. */
+template <typename BITS>
+static __device__ unsigned long long band_count_surplus(const struct band_job<BITS> &job, BITS low,
+                                                        BITS high, struct band_shared *shared)
+{
+    unsigned long long surplus = 0, total;
+
+    for (uint32_t block = threadIdx.x; block < gridDim.x; block += BAND_BLOCK) {
+        const BITS last = job.kept[block * job.plan.keep + job.plan.keep - 1];
+        const unsigned long long more = job.surplus[block];
+
+        surplus += (last == high ? more << 32 : 0) + (low <= last && last <= high ? more : 0);
+    }
+    topk_prefix(surplus, shared->sums, &total);
+    return total;
+}
+
+/* --- the limits ------------------------------------------------------------------------------------- */
+
+/* The limits that the sample suggests. Where the band has no room for all that lies from one to the other, a
+ * value that is too frequent becomes the lower limit, and its elements are counted. */
+template <typename BITS, bool REAL>
+static __device__ band_limits<BITS> band_guess_limits(const struct band_job<BITS> &job,
+                                                      struct band_shared *shared)
+{
+    const struct band_plan &plan = job.plan;
+    const bool has_high = plan.rank_high > 0;
+    const unsigned rank_high = has_high ? plan.rank_high : 1;
+    band_target<BITS> t[2] = {{0, rank_high, 0}, {0, plan.rank_low, 0}};
+
+    band_keep_samples<BITS, REAL>(job, shared);
+    cooperative_groups::this_grid().sync();
+    band_search(band_listed_keys<BITS>{job.kept, gridDim.x * plan.keep}, t, NULL, shared);
+
+    const BITS high = has_high ? t[0].prefix : BITS(~BITS{0});
+    const unsigned long long surplus = band_count_surplus(job, t[1].prefix, high, shared);
+    const unsigned above_high = has_high ? rank_high - t[0].need : 0;
+    const unsigned down_to_low = plan.rank_low - t[1].need + t[1].match;
+    band_limits<BITS> limits = {t[1].prefix, high, false};
+
+    limits.ties = down_to_low - above_high + static_cast<unsigned>(surplus) > plan.sample_most;
+    if (limits.ties && has_high && t[0].match + (surplus >> 32) > plan.sample_most / 4)
         limits.low = limits.high;
     return limits;
 }
 
-template <typename BITS, bool REAL, bool EXACT>
+/* The limits that the whole row gives: both are the k-th key. */
+template <typename BITS, bool REAL>
 static __device__ band_limits<BITS> band_find_limits(const struct band_job<BITS> &job,
                                                      struct band_shared *shared)
 {
-    const struct band_plan &plan = job.plan;
-    const bool has_high = EXACT || plan.rank_high > 0;
-    const unsigned rank_high = has_high ? plan.rank_high : 1;
-    const unsigned ranks[2] = {EXACT ? plan.k : rank_high, EXACT ? plan.k : plan.rank_low};
-    band_target<BITS> t[2] = {};
+    band_target<BITS> t[2] = {{0, job.plan.k, 0}, {0, job.plan.k, 0}};
 
-    for (int i = 0; i < 2; i++)
-        t[i].need = ranks[i];
-    band_search<BITS, REAL, EXACT>(job, t, shared);
-    return band_limits_of(t, ranks, has_high, EXACT ? plan.band_most : plan.sample_most);
+    band_search(band_all_keys<BITS, REAL>{job}, t, job.state, shared);
+    return {t[0].prefix, t[0].prefix, t[0].match > job.plan.band_most};
 }
 
 #endif

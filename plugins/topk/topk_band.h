@@ -35,6 +35,7 @@ struct band_plan {
     uint32_t blocks; /* that run, all at once */
     uint32_t samples;
     uint64_t stride;              /* elements per sample, 32 bits of them behind the point */
+    uint32_t keep;                /* samples per block, of which the two are among */
     uint32_t rank_high, rank_low; /* in the sample; rank_high 0: nothing is surely above */
     uint32_t sample_most;         /* that the band has room for what they stand for */
     uint32_t band_most;           /* elements */
@@ -56,10 +57,9 @@ GPURUN_KEY_INLINE uint32_t band_sample_at(const struct band_plan *plan, uint32_t
     return begin + (uint32_t)(((uint64_t)hash * (end - begin)) >> 32);
 }
 
-/* Kept between runs. The first round's bins are zero at the start of a run; all else is cleared in it. */
+/* What a run counts in; at the start of its scratch memory. */
 struct band_state {
-    unsigned first_bins[2][BAND_BINS]; /* of the search for two elements */
-    unsigned bins[BAND_SEARCH_ROUNDS - 1][2][BAND_BINS];
+    unsigned bins[BAND_SEARCH_ROUNDS][2][BAND_BINS]; /* of the search of the whole row */
     unsigned cut_bins[BAND_CUT_ROUNDS][BAND_BINS];
     unsigned long long taken; /* above the band in the upper half, in the band in the lower */
     unsigned ties;            /* equal to the lower limit, where these are counted */
