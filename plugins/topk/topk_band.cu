@@ -259,7 +259,8 @@ static enum gpurun_status band_row_run(struct gpurun_ctx *ctx, int64_t row, stru
                              topk_band_kernel<BITS, REAL>, dim3(plan.blocks), dim3(BAND_BLOCK),
                              arguments, BAND_WARPS * sizeof(struct band_stash<BITS>), stream));
     if (job.items)
-        merge_sort(items, other, plan.k, band_answer<BITS, REAL>{job.rows}, stream);
+        GPURUN_CUDA_TRY(ctx, merge_sort(items, other, plan.k, band_answer<BITS, REAL>{job.rows},
+                                        ctx->device.compute >= 90, stream));
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }

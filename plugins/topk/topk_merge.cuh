@@ -117,15 +117,25 @@ static __device__ __forceinline__ void merge_sort_thread(ITEM (&mine)[MERGE_ITEM
     }
 }
 
+/* Lets the next pass come, and waits for the one before. */
+static __device__ __forceinline__ void merge_wait()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+#endif
+}
+
 template <typename ITEM, typename SINK>
 static __global__ void __launch_bounds__(MERGE_BLOCK)
-    topk_merge_chunk_kernel(const ITEM *__restrict__ from, SINK sink, int64_t count)
+    topk_merge_chunk_kernel(const ITEM *from, SINK sink, int64_t count)
 {
     __shared__ ITEM items[MERGE_TILE + 1];
     const int64_t at = static_cast<int64_t>(blockIdx.x) * MERGE_TILE;
     const int here = static_cast<int>(count - at < MERGE_TILE ? count - at : int64_t{MERGE_TILE});
     ITEM mine[MERGE_ITEMS];
 
+    merge_wait();
 #pragma unroll
     for (int j = 0; j < MERGE_ITEMS; j++) {
         const int i = j * MERGE_BLOCK + threadIdx.x;
@@ -150,7 +160,7 @@ static __global__ void __launch_bounds__(MERGE_BLOCK)
 /* Merges runs of `run` items, a multiple of MERGE_TILE, in pairs; the last may be short or alone. */
 template <typename ITEM, typename SINK>
 static __global__ void __launch_bounds__(MERGE_BLOCK)
-    topk_merge_pass_kernel(const ITEM *__restrict__ from, SINK sink, int64_t count, int64_t run)
+    topk_merge_pass_kernel(const ITEM *from, SINK sink, int64_t count, int64_t run)
 {
     __shared__ ITEM items[MERGE_TILE + 1];
     __shared__ int64_t splits[2];
@@ -163,6 +173,7 @@ static __global__ void __launch_bounds__(MERGE_BLOCK)
     const int warp = threadIdx.x / 32;
     ITEM mine[MERGE_ITEMS];
 
+    merge_wait();
     if (warp < 2) {
         const int64_t split =
             merge_split_warp(a, in_a, b, in_b, at - pair + (warp == 0 ? 0 : here));
@@ -187,29 +198,46 @@ static __global__ void __launch_bounds__(MERGE_BLOCK)
     merge_store(items, mine, at, here, sink);
 }
 
+/* Launches a pass, which is prepared while the one before it runs where the device can do that. */
+template <typename ITEM, typename SINK>
+static cudaError_t merge_pass(const ITEM *from, const SINK &sink, int64_t count, int64_t run,
+                              cudaLaunchConfig_t *config)
+{
+    return cudaLaunchKernelEx(config, topk_merge_pass_kernel<ITEM, SINK>, from, sink, count, run);
+}
+
 /* Sorts `count` items, at least one, from `items` into `sink`; both arrays are overwritten. */
 template <typename ITEM, typename SINK>
-static void merge_sort(ITEM *items, ITEM *other, int64_t count, const SINK &sink,
-                       cudaStream_t stream)
+static cudaError_t merge_sort(ITEM *items, ITEM *other, int64_t count, const SINK &sink,
+                              bool overlaps, cudaStream_t stream)
 {
     const unsigned blocks = static_cast<unsigned>((count + MERGE_TILE - 1) / MERGE_TILE);
+    cudaLaunchAttribute attribute = {};
+    cudaLaunchConfig_t config = {};
+    cudaError_t error = cudaSuccess;
     int64_t run = MERGE_TILE;
 
     if (count <= run) {
         topk_merge_chunk_kernel<<<blocks, MERGE_BLOCK, 0, stream>>>(items, sink, count);
-        return;
+        return cudaGetLastError();
     }
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = blocks;
+    config.blockDim = MERGE_BLOCK;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = overlaps ? 1 : 0;
     topk_merge_chunk_kernel<<<blocks, MERGE_BLOCK, 0, stream>>>(items, merge_to<ITEM>{other},
                                                                 count);
-    for (; 2 * run < count; run *= 2) {
-        topk_merge_pass_kernel<<<blocks, MERGE_BLOCK, 0, stream>>>(other, merge_to<ITEM>{items},
-                                                                   count, run);
-        ITEM *swapped = items;
+    for (; 2 * run < count && error == cudaSuccess; run *= 2) {
+        ITEM *merged = items;
 
+        error = merge_pass(other, merge_to<ITEM>{merged}, count, run, &config);
         items = other;
-        other = swapped;
+        other = merged;
     }
-    topk_merge_pass_kernel<<<blocks, MERGE_BLOCK, 0, stream>>>(other, sink, count, run);
+    return error == cudaSuccess ? merge_pass(other, sink, count, run, &config) : error;
 }
 
 #endif
