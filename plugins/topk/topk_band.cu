@@ -11,7 +11,7 @@
  * Memory   the input once, one element per thread before; k answers; 12 sigma of the sample's rank as band.
  * Bound    memory, and about 3 us for each barrier of the grid: 3 (4-byte) or 6 (8-byte elements) before the
  *          stream, 2 after it. A wrong guess costs 4 or 7 more reads.
- * Limits   k <= n / 8, n < 2^32, not distinct; rows one after the other.
+ * Limits   k <= n / 8, n < 2^32, not distinct; one row.
  *
  * All blocks are resident, as the barriers need: the launch is cooperative, and its grid what fits at once.
  */
@@ -200,17 +200,24 @@ static void band_plan_align(struct band_plan *plan, const void *row, size_t elem
     plan->tiles = (plan->vectors * plan->pack + plan->tile - 1) / plan->tile;
 }
 
-/* The kernel of an element type, and what shared memory it asks for. */
+/* How many blocks run at once. */
 template <typename BITS, bool REAL>
-static enum gpurun_status band_fit(struct gpurun_ctx *ctx, size_t *shared_bytes, int *per_sm)
+static enum gpurun_status band_fit(struct gpurun_ctx *ctx, int *blocks)
 {
     const auto kernel = topk_band_kernel<BITS, REAL>;
+    const size_t stashes = BAND_WARPS * sizeof(struct band_stash<BITS>);
 
-    *shared_bytes = BAND_WARPS * sizeof(struct band_stash<BITS>);
+    if (stashes + sizeof(struct band_shared) + sizeof(struct band_sieve<BITS>) >
+        ctx->device.shared_bytes)
+        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, NULL,
+                           "a block needs %zu bytes of shared memory, the device has %zu",
+                           stashes + sizeof(struct band_shared) + sizeof(struct band_sieve<BITS>),
+                           ctx->device.shared_bytes);
     GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                              static_cast<int>(*shared_bytes)));
-    GPURUN_CUDA_TRY(ctx, cudaOccupancyMaxActiveBlocksPerMultiprocessor(per_sm, kernel, BAND_BLOCK,
-                                                                       *shared_bytes));
+                                              static_cast<int>(stashes)));
+    GPURUN_CUDA_TRY(
+        ctx, cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, BAND_BLOCK, stashes));
+    *blocks *= ctx->device.sm_count;
     return GPURUN_OK;
 }
 
@@ -218,19 +225,18 @@ enum gpurun_status topk_band_plan(struct gpurun_ctx *ctx, struct band_plan *plan
 {
     const int64_t wanted =
         (topk_options_of(ctx)->n + BAND_LEAST_PER_BLOCK - 1) / BAND_LEAST_PER_BLOCK;
-    size_t shared_bytes;
-    int per_sm;
+    int fit;
 
-    GPURUN_TRY(TOPK_DISPATCH(topk_state_of(ctx), band_fit, ctx, &shared_bytes, &per_sm));
-
-    const int64_t fit = int64_t{per_sm} * ctx->device.sm_count;
-
+    *plan = {};
+    if (wanted == 0)
+        return GPURUN_OK;
+    GPURUN_TRY(TOPK_DISPATCH(topk_state_of(ctx), band_fit, ctx, &fit));
     band_plan_for(ctx, static_cast<uint32_t>(wanted < fit ? wanted : fit), plan);
     return GPURUN_OK;
 }
 
 template <typename BITS, bool REAL>
-static enum gpurun_status band_row_run(struct gpurun_ctx *ctx, int64_t row, struct band_plan plan)
+static enum gpurun_status band_run(struct gpurun_ctx *ctx, struct band_plan plan)
 {
     typedef typename band_item<BITS>::type ITEM;
     const cudaStream_t stream = gpurun_cuda_stream(ctx);
@@ -240,7 +246,7 @@ static enum gpurun_status band_row_run(struct gpurun_ctx *ctx, int64_t row, stru
     void *arguments[] = {&job};
 
     job.plan = plan;
-    job.rows = topk_rows_from(ctx, row);
+    job.rows = topk_rows_from(ctx, 0);
     band_plan_align(&job.plan, job.rows.in, sizeof(BITS));
     job.state = static_cast<struct band_state *>(topk_carve(&free_scratch, sizes.state));
     job.kept = static_cast<BITS *>(topk_carve(&free_scratch, sizes.kept));
@@ -265,25 +271,18 @@ static enum gpurun_status band_row_run(struct gpurun_ctx *ctx, int64_t row, stru
     return GPURUN_OK;
 }
 
-template <typename BITS, bool REAL> static enum gpurun_status band_run(struct gpurun_ctx *ctx)
-{
-    struct band_plan plan;
-
-    GPURUN_TRY(topk_band_plan(ctx, &plan));
-    for (int64_t row = 0; row < topk_options_of(ctx)->rows; row++)
-        GPURUN_TRY((band_row_run<BITS, REAL>(ctx, row, plan)));
-    return GPURUN_OK;
-}
-
 enum gpurun_status topk_band_supported(struct gpurun_ctx *ctx)
 {
     const struct topk_options *o = topk_options_of(ctx);
     const long long k = static_cast<long long>(o->k), n = static_cast<long long>(o->n);
-    size_t shared_bytes;
-    int per_sm;
+    struct band_plan plan;
 
     if (o->distinct)
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "distinct", "selects plainly; radix can");
+    if (o->rows > 1)
+        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "rows",
+                           "takes one row; radix takes %lld side by side",
+                           static_cast<long long>(o->rows));
     if (n > BAND_N_MAX)
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "n",
                            "keeps indices in 32 bits: n = %lld is above %lld; radix can", n,
@@ -292,12 +291,7 @@ enum gpurun_status topk_band_supported(struct gpurun_ctx *ctx)
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "k",
                            "leaves k = %lld, above n / %d, to radix, which is faster there", k,
                            BAND_K_SHARE);
-    GPURUN_TRY(TOPK_DISPATCH(topk_state_of(ctx), band_fit, ctx, &shared_bytes, &per_sm));
-    if (per_sm == 0)
-        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, NULL,
-                           "a block needs %zu bytes of shared memory: more than the device has",
-                           shared_bytes + sizeof(struct band_shared));
-    return GPURUN_OK;
+    return topk_band_plan(ctx, &plan);
 }
 
 size_t topk_band_scratch(struct gpurun_ctx *ctx)
@@ -316,5 +310,8 @@ size_t topk_band_scratch(struct gpurun_ctx *ctx)
 
 enum gpurun_status topk_launch_band(struct gpurun_ctx *ctx)
 {
-    return TOPK_DISPATCH(topk_state_of(ctx), band_run, ctx);
+    struct band_plan plan;
+
+    GPURUN_TRY(topk_band_plan(ctx, &plan));
+    return TOPK_DISPATCH(topk_state_of(ctx), band_run, ctx, plan);
 }

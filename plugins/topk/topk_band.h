@@ -71,7 +71,7 @@ struct band_state {
 extern "C" {
 #endif
 
-/* What a run will do, on rows that start at a vector. */
+/* What a run will do, on a row that starts at a vector; all 0 where there is nothing to do. */
 enum gpurun_status topk_band_plan(struct gpurun_ctx *ctx, struct band_plan *plan);
 
 #ifdef __cplusplus

@@ -44,16 +44,18 @@ static const struct gpurun_core fake_core = FAKE_CORE(fake_tensor, fake_no_file)
 static struct job *job_new(int64_t k, enum topk_order order, int64_t sorted)
 {
     struct job *job = calloc(1, sizeof(*job));
-    int sm_count, major;
+    int sm_count, major, shared_bytes;
 
     REQUIRE(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, 0));
     REQUIRE(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+    REQUIRE(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
     job->ctx.core = &fake_core;
     job->ctx.options = &job->options;
     job->ctx.state = &job->state;
     job->ctx.threads = 1;
     job->ctx.device.sm_count = sm_count;
     job->ctx.device.compute = 10 * major;
+    job->ctx.device.shared_bytes = (size_t)shared_bytes;
     job->options = (struct topk_options){.n = N,
                                          .rows = 1,
                                          .k = k,
