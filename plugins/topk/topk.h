@@ -74,6 +74,10 @@ enum gpurun_status topk_radix_supported(struct gpurun_ctx *ctx);
 size_t topk_radix_scratch(struct gpurun_ctx *ctx);
 enum gpurun_status topk_launch_radix(struct gpurun_ctx *ctx);
 
+enum gpurun_status topk_band_supported(struct gpurun_ctx *ctx);
+size_t topk_band_scratch(struct gpurun_ctx *ctx);
+enum gpurun_status topk_launch_band(struct gpurun_ctx *ctx);
+
 enum gpurun_status topk_cub_supported(struct gpurun_ctx *ctx);
 size_t topk_cub_scratch(struct gpurun_ctx *ctx);
 enum gpurun_status topk_launch_cub(struct gpurun_ctx *ctx);
