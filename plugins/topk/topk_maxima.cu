@@ -5,7 +5,7 @@
  * Memory   reads the input once, 8 vectors of 16 bytes per thread, and k groups again; writes one key per group
  *          (0.2 % of the input).
  * Bound    memory; at small n the launch and the latency of three levels.
- * Limits   k up to 32 in one block.
+ * Limits   k up to 32; above, topk_maxima_wide.cu takes over from the maxima.
  *
  * A long row has a kernel of its own for the levels, which is already there when the last tile is done
  * (programmatic dependent launch). Else the block that ends the row's last tile goes on: one launch, and in
@@ -15,7 +15,7 @@
 
 enum {
     MAXIMA_BLOCK = 512,
-    MAXIMA_FINISH_BLOCK = 1024,
+    MAXIMA_FINISH_BLOCK = 512,
     MAXIMA_ONE_LAUNCH_TILES = 256 /* of a lone row; above, a kernel of its own is faster */
 };
 
@@ -23,11 +23,12 @@ enum {
 struct maxima_scratch {
     void *tiles, *groups;            /* keys, one pitch per row */
     int64_t tile_pitch, group_pitch; /* elements */
+    unsigned *wide;                  /* for a large k, else NULL */
 };
 
 struct maxima_plan {
     int64_t rows_at_once, tiles, groups; /* at most, of a row */
-    size_t tile_bytes, group_bytes;
+    size_t tile_bytes, group_bytes, wide_bytes;
 };
 
 template <typename BITS>
@@ -46,6 +47,9 @@ static __global__ void __launch_bounds__(MAXIMA_BLOCK, GPURUN_SM_THREADS / MAXIM
 #endif
     const struct maxima_span<BITS> span = maxima_span_of<BITS>(rows, 0);
 
+    if (scratch.wide && blockIdx.x == 0)
+        for (int i = threadIdx.x; i < MAXIMA_WIDE_ZEROS; i += MAXIMA_BLOCK)
+            scratch.wide[i] = 0;
     if (blockIdx.x * maxima_tile<BITS>() < span.end)
         maxima_of_tile<BITS, REAL, MAXIMA_BLOCK>(span, blockIdx.x,
                                                  static_cast<BITS *>(scratch.tiles),
@@ -106,7 +110,7 @@ static __global__ void __launch_bounds__(MAXIMA_BLOCK, 3 * GPURUN_SM_THREADS / 4
 
 /* --- launching ------------------------------------------------------------------------------------- */
 
-static struct maxima_plan maxima_plan_for(const struct gpurun_ctx *ctx)
+static struct maxima_plan maxima_plan_for(struct gpurun_ctx *ctx)
 {
     const struct topk_options *o = topk_options_of(ctx);
     const size_t elem_bytes = topk_state_of(ctx)->elem_bytes;
@@ -119,6 +123,7 @@ static struct maxima_plan maxima_plan_for(const struct gpurun_ctx *ctx)
     plan.rows_at_once = topk_rows_at_once(o, (plan.groups + plan.tiles) * elem_bytes);
     plan.group_bytes = plan.rows_at_once * plan.groups * elem_bytes;
     plan.tile_bytes = plan.rows_at_once * plan.tiles * elem_bytes;
+    plan.wide_bytes = o->k > MAXIMA_ONE_K_MAX ? topk_maxima_wide_scratch(ctx) : 0;
     return plan;
 }
 
@@ -132,6 +137,8 @@ static enum gpurun_status maxima_long(struct gpurun_ctx *ctx, struct topk_rows r
 
     topk_maxima_read_kernel<BITS, REAL>
         <<<tiles, MAXIMA_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(rows, scratch);
+    if (scratch.wide)
+        return topk_maxima_wide_launch(ctx, scratch.groups, tiles, scratch.wide);
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     config.gridDim = 1;
@@ -156,13 +163,14 @@ template <typename BITS, bool REAL> static enum gpurun_status maxima_run(struct 
     scratch.groups = topk_carve(&free_scratch, plan.group_bytes);
     scratch.tile_pitch = plan.tiles;
     scratch.group_pitch = plan.groups;
+    scratch.wide = plan.wide_bytes > 0 ? reinterpret_cast<unsigned *>(free_scratch) : NULL;
     for (int64_t first = 0; first < o->rows; first += plan.rows_at_once) {
         const int64_t left = o->rows - first;
         const unsigned count =
             static_cast<unsigned>(left < plan.rows_at_once ? left : plan.rows_at_once);
         const struct topk_rows rows = topk_rows_from(ctx, first);
 
-        if (count == 1 && tiles > MAXIMA_ONE_LAUNCH_TILES)
+        if (scratch.wide || (count == 1 && tiles > MAXIMA_ONE_LAUNCH_TILES))
             GPURUN_TRY((maxima_long<BITS, REAL>(ctx, rows, scratch, tiles)));
         else
             topk_maxima_rows_kernel<BITS, REAL>
@@ -180,17 +188,18 @@ enum gpurun_status topk_maxima_supported(struct gpurun_ctx *ctx)
     if (o->distinct)
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "distinct",
                            "takes every element; use radix for distinct values");
-    if (o->k <= MAXIMA_K_MAX)
-        return GPURUN_OK;
-    return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "k", "narrows down to %d elements, k is %lld",
-                       MAXIMA_K_MAX, static_cast<long long>(o->k));
+    if (o->k > MAXIMA_K_MAX)
+        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "k",
+                           "one block sorts what is left: k = %lld is above %d",
+                           static_cast<long long>(o->k), MAXIMA_K_MAX);
+    return o->k > MAXIMA_ONE_K_MAX ? topk_maxima_wide_supported(ctx) : GPURUN_OK;
 }
 
 size_t topk_maxima_scratch(struct gpurun_ctx *ctx)
 {
     const struct maxima_plan plan = maxima_plan_for(ctx);
 
-    return topk_align(plan.tile_bytes) + topk_align(plan.group_bytes);
+    return topk_align(plan.tile_bytes) + topk_align(plan.group_bytes) + plan.wide_bytes;
 }
 
 /* Tickets, one per row. */

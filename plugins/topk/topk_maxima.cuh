@@ -19,9 +19,10 @@ enum {
     MAXIMA_LOADS = 4,   /* vectors that a thread has in flight; a warp's are one group */
     MAXIMA_GROUPS = 32, /* of a tile */
     MAXIMA_GROUP_VECTORS = 32 * MAXIMA_LOADS,
-    MAXIMA_PARTS = 128,   /* that a level is dealt to, in turn */
-    MAXIMA_FOUND = 128,   /* items that a level may leave before they are counted out exactly */
-    MAXIMA_ONE_K_MAX = 32 /* k that one block narrows down */
+    MAXIMA_PARTS = 64,  /* that a level is dealt to, in turn */
+    MAXIMA_FOUND = 128, /* items that a level may leave before they are counted out exactly */
+    MAXIMA_LIST = 64,   /* pieces that go on to the next level */
+    MAXIMA_ALL = 32,    /* so few tiles all go on */
 };
 
 template <typename BITS> struct __align__(16) maxima_vector
@@ -36,19 +37,21 @@ template <typename BITS> struct maxima_span {
     uint64_t flip;
 };
 
-/* The maximum of a tile or a group, or an element. One of key 0 at MAXIMA_NOWHERE comes after all others. */
-template <typename BITS> struct maxima_item {
+/* The maximum of a tile or a group, or an element; place is where it stands in what its level looks at. One
+ * of key 0 at MAXIMA_NOWHERE comes after all others. */
+template <typename BITS> struct __align__(2 * sizeof(BITS)) maxima_item
+{
     BITS key;
-    int64_t index;
+    uint32_t place;
 };
 
-#define MAXIMA_NOWHERE INT64_MAX
+#define MAXIMA_NOWHERE UINT32_MAX
 
 template <typename BITS> struct maxima_shared {
     struct maxima_item<BITS> part[MAXIMA_PARTS];
     struct maxima_item<BITS> found[MAXIMA_FOUND];
-    struct maxima_item<BITS> list[MAXIMA_ONE_K_MAX]; /* the answer of a level, best first */
-    struct maxima_item<BITS> limit;                  /* none after it is among the k best */
+    int64_t list[MAXIMA_LIST];      /* pieces that a level leaves to the next, in rising order */
+    struct maxima_item<BITS> limit; /* none after it is among the k best */
     int found_count, total;
 };
 
@@ -81,11 +84,17 @@ static __device__ __forceinline__ struct maxima_span<BITS> maxima_span_of(struct
     return span;
 }
 
-template <typename BITS>
-static __host__ __device__ __forceinline__ bool maxima_before(struct maxima_item<BITS> a,
-                                                              struct maxima_item<BITS> b)
+static __host__ __device__ __forceinline__ bool
+maxima_before(struct maxima_item<uint32_t> a, struct maxima_item<uint32_t> b)
 {
-    return topk_before(a.key, a.index, b.key, b.index);
+    return (static_cast<uint64_t>(a.key) << 32 | ~a.place) >
+           (static_cast<uint64_t>(b.key) << 32 | ~b.place);
+}
+
+static __host__ __device__ __forceinline__ bool maxima_before(struct maxima_item<uint64_t> a,
+                                                              struct maxima_item<uint64_t> b)
+{
+    return a.key > b.key || (a.key == b.key && a.place < b.place);
 }
 
 /* --- the maxima of a row ---------------------------------------------------------------------------- */
@@ -203,13 +212,13 @@ static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<B
 
 /* --- what a level selects from ------------------------------------------------------------------------
  *
- * A source has slots() slots of WIDTH items each. fetch() only loads, so that several are in flight; index()
- * is of a slot's first item, the others follow; holds() says whether there is such an item.
+ * A source has slots() slots of WIDTH items each, in the order of the row. fetch() only loads, so that several
+ * slots are in flight, and gives a bit for each item that is there; the others count as key 0.
  */
 
 /* The maxima of all tiles. Written by other blocks, maybe of this very launch: never from the L1. */
 template <typename BITS> struct maxima_tiles {
-    enum { WIDTH = 1 };
+    enum { WIDTH = 1, LOADS = 32 / sizeof(BITS) };
     const BITS *maxima;
     int count;
 
@@ -217,17 +226,14 @@ template <typename BITS> struct maxima_tiles {
     {
         return count;
     }
-    __device__ __forceinline__ int64_t index(int slot) const
+    __device__ __forceinline__ int64_t piece(uint32_t place) const
     {
-        return slot;
+        return place;
     }
-    __device__ __forceinline__ bool holds(int64_t index) const
+    __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
     {
-        return index < count;
-    }
-    __device__ __forceinline__ void fetch(int64_t index, BITS (&bits)[WIDTH]) const
-    {
-        bits[0] = __ldcg(&maxima[index]);
+        bits[0] = __ldcg(&maxima[slot]);
+        return 1;
     }
     __device__ __forceinline__ BITS key(BITS bits) const
     {
@@ -237,9 +243,9 @@ template <typename BITS> struct maxima_tiles {
 
 /* The maxima of the groups of listed tiles. */
 template <typename BITS> struct maxima_groups {
-    enum { WIDTH = 1 };
+    enum { WIDTH = 1, LOADS = 4 };
     const BITS *maxima;
-    const struct maxima_item<BITS> *tiles;
+    const int64_t *tiles;
     int tile_count;
     int64_t count; /* groups of the row */
 
@@ -247,17 +253,16 @@ template <typename BITS> struct maxima_groups {
     {
         return tile_count * MAXIMA_GROUPS;
     }
-    __device__ __forceinline__ int64_t index(int slot) const
+    __device__ __forceinline__ int64_t piece(uint32_t place) const
     {
-        return tiles[slot / MAXIMA_GROUPS].index * MAXIMA_GROUPS + slot % MAXIMA_GROUPS;
+        return tiles[place / MAXIMA_GROUPS] * MAXIMA_GROUPS + place % MAXIMA_GROUPS;
     }
-    __device__ __forceinline__ bool holds(int64_t index) const
+    __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
     {
-        return index < count;
-    }
-    __device__ __forceinline__ void fetch(int64_t index, BITS (&bits)[WIDTH]) const
-    {
-        bits[0] = index < count ? __ldcg(&maxima[index]) : 0;
+        const int64_t group = piece(slot);
+
+        bits[0] = group < count ? __ldcg(&maxima[group]) : 0;
+        return group < count;
     }
     __device__ __forceinline__ BITS key(BITS bits) const
     {
@@ -265,41 +270,45 @@ template <typename BITS> struct maxima_groups {
     }
 };
 
-/* The elements of listed groups. */
+/* The elements of listed groups. A piece is an element's index. */
 template <typename BITS, bool REAL> struct maxima_elements {
-    enum { WIDTH = MAXIMA_VECTOR_BYTES / sizeof(BITS) };
+    enum { WIDTH = MAXIMA_VECTOR_BYTES / sizeof(BITS), LOADS = MAXIMA_LOADS };
     struct maxima_span<BITS> span;
-    const struct maxima_item<BITS> *groups;
+    const int64_t *groups;
     int group_count;
 
     __device__ __forceinline__ int slots() const
     {
         return group_count * MAXIMA_GROUP_VECTORS;
     }
-    __device__ __forceinline__ int64_t index(int slot) const
+    __device__ __forceinline__ int64_t piece(uint32_t place) const
     {
-        return groups[slot / MAXIMA_GROUP_VECTORS].index * maxima_group<BITS>() +
-               slot % MAXIMA_GROUP_VECTORS * WIDTH - span.begin;
-    }
-    __device__ __forceinline__ bool holds(int64_t index) const
-    {
-        return static_cast<uint64_t>(index) < static_cast<uint64_t>(span.end - span.begin);
-    }
-    __device__ __forceinline__ void fetch(int64_t index, BITS (&bits)[WIDTH]) const
-    {
-        const BITS *from = span.base + span.begin + index;
+        constexpr uint32_t group = MAXIMA_GROUP_VECTORS * WIDTH;
 
-        if (holds(index) && holds(index + WIDTH - 1)) {
+        return groups[place / group] * group + place % group - span.begin;
+    }
+    __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
+    {
+        const int64_t at = piece(slot * WIDTH) + span.begin;
+        unsigned there = (1u << WIDTH) - 1;
+
+        if (at >= span.begin && at + WIDTH <= span.end) {
             const struct maxima_vector<BITS> v =
-                *reinterpret_cast<const struct maxima_vector<BITS> *>(from);
+                *reinterpret_cast<const struct maxima_vector<BITS> *>(span.base + at);
 #pragma unroll
             for (int j = 0; j < WIDTH; j++)
                 bits[j] = v.item[j];
         } else {
+            there = 0;
 #pragma unroll
-            for (int j = 0; j < WIDTH; j++)
-                bits[j] = holds(index + j) ? from[j] : 0;
+            for (int j = 0; j < WIDTH; j++) {
+                const bool is_there = at + j >= span.begin && at + j < span.end;
+
+                bits[j] = is_there ? span.base[at + j] : 0;
+                there |= is_there ? 1u << j : 0;
+            }
         }
+        return there;
     }
     __device__ __forceinline__ BITS key(BITS bits) const
     {
@@ -309,60 +318,55 @@ template <typename BITS, bool REAL> struct maxima_elements {
 
 /* --- one level -------------------------------------------------------------------------------------- */
 
-/* Calls use(item) for the block's share of a source. Slots are dealt so that those of a part, which
- * BLOCK / MAXIMA_PARTS neighbouring threads have, are MAXIMA_PARTS apart: in sorted data the best stand side
- * by side, and so in different parts. */
+/* Calls use(key, place, is_there) for the block's items, in the order of places. Slots are dealt so that
+ * those of a part, which BLOCK / MAXIMA_PARTS neighbouring threads have, are MAXIMA_PARTS apart: in sorted
+ * data the best stand side by side, and so in different parts. */
 template <int BLOCK, typename BITS, typename SOURCE, typename USE>
 static __device__ __forceinline__ void maxima_each(const SOURCE &source, USE use)
 {
-    constexpr int sharers = BLOCK / MAXIMA_PARTS, loads = MAXIMA_LOADS;
+    constexpr int sharers = BLOCK / MAXIMA_PARTS, loads = SOURCE::LOADS, width = SOURCE::WIDTH;
     const int slots = source.slots();
     const int mine = threadIdx.x / sharers + threadIdx.x % sharers * MAXIMA_PARTS;
 
 #pragma unroll 1
     for (int base = mine; base < slots; base += loads * BLOCK) {
-        BITS bits[loads][SOURCE::WIDTH];
-        int64_t index[loads];
+        BITS bits[loads][width];
+        unsigned there[loads];
 
 #pragma unroll
-        for (int l = 0; l < loads; l++) {
-            index[l] = MAXIMA_NOWHERE;
-            if (base + l * BLOCK < slots) {
-                index[l] = source.index(base + l * BLOCK);
-                source.fetch(index[l], bits[l]);
-            }
-        }
+        for (int l = 0; l < loads; l++)
+            there[l] = base + l * BLOCK < slots ? source.fetch(base + l * BLOCK, bits[l]) : 0;
 #pragma unroll
         for (int l = 0; l < loads; l++)
 #pragma unroll
-            for (int j = 0; j < SOURCE::WIDTH; j++)
-                if (base + l * BLOCK < slots && source.holds(index[l] + j)) {
-                    const struct maxima_item<BITS> item = {
-                        source.key(bits[l][j]), index[l] + j
-                    };
-                    use(item);
-                }
+            for (int j = 0; j < width; j++) {
+                const bool is_there = there[l] >> j & 1;
+
+                use(is_there ? source.key(bits[l][j]) : 0,
+                    static_cast<uint32_t>((base + l * BLOCK) * width + j), is_there);
+            }
     }
 }
 
-/* How many of `count` items come before `mine`. The BLOCK / MAXIMA_PARTS neighbouring threads with the same
- * `mine` share the work and the answer; all lanes of a warp call it. */
-template <int BLOCK, typename BITS>
-static __device__ __forceinline__ int maxima_rank(const struct maxima_item<BITS> *items, int count,
-                                                  struct maxima_item<BITS> mine)
+/* Of how many of `count` items is_before(item) is true. The BLOCK / MAXIMA_PARTS neighbouring threads that ask
+ * the same share the work and the answer; all lanes of a warp call it. */
+template <int BLOCK, typename BITS, typename TEST>
+static __device__ __forceinline__ int maxima_tally(const struct maxima_item<BITS> *items, int count,
+                                                   TEST is_before)
 {
     constexpr int sharers = BLOCK / MAXIMA_PARTS;
     int before = 0;
 
     for (int i = threadIdx.x % sharers; i < count; i += sharers)
-        before += maxima_before(items[i], mine);
+        before += is_before(items[i]);
 #pragma unroll
     for (int distance = 1; distance < sharers; distance *= 2)
         before += __shfl_xor_sync(0xffffffffu, before, distance);
     return before;
 }
 
-/* A limit that at least k items do not come after: the k-th best of the parts' best. */
+/* A limit that at least k items do not come after: the k-th best when each part sends one of its best. Ends
+ * with a barrier. */
 template <int BLOCK, typename BITS, typename SOURCE>
 static __device__ __forceinline__ void maxima_guess(const SOURCE &source, int k,
                                                     struct maxima_shared<BITS> *shared)
@@ -376,39 +380,50 @@ static __device__ __forceinline__ void maxima_guess(const SOURCE &source, int k,
         shared->limit = best; /* holds where fewer than k parts have an item */
         shared->found_count = 0;
     }
-    maxima_each<BLOCK, BITS>(source, [&](struct maxima_item<BITS> item) {
-        if (maxima_before(item, best))
-            best = item;
+    maxima_each<BLOCK, BITS>(source, [&](BITS key, uint32_t place, bool is_there) {
+        if (key > best.key || (is_there && best.place == MAXIMA_NOWHERE)) {
+            best.key = key;
+            best.place = place;
+        }
     });
 #pragma unroll
     for (int distance = 1; distance < sharers; distance *= 2) {
         const struct maxima_item<BITS> other = {
             __shfl_xor_sync(0xffffffffu, best.key, distance),
-                __shfl_xor_sync(0xffffffffu, best.index, distance)
+                __shfl_xor_sync(0xffffffffu, best.place, distance)
         };
         best = maxima_before(other, best) ? other : best;
     }
     if (threadIdx.x % sharers == 0)
         shared->part[threadIdx.x / sharers] = best;
     __syncthreads();
-    if (maxima_rank<BLOCK>(shared->part, MAXIMA_PARTS, best) == k - 1)
+
+    const int rank =
+        maxima_tally<BLOCK>(shared->part, MAXIMA_PARTS, [=](struct maxima_item<BITS> other) {
+            return maxima_before(other, best);
+        });
+
+    if (rank == k - 1)
         shared->limit = best;
     __syncthreads();
 }
 
-/* Puts what does not come after the limit into `found`, in any order, as far as there is room. */
+/* Puts what does not come after the limit into `found`, in any order, as far as there is room. Ends with a
+ * barrier. */
 template <int BLOCK, typename BITS, typename SOURCE>
 static __device__ __forceinline__ void maxima_collect(const SOURCE &source,
                                                       struct maxima_shared<BITS> *shared)
 {
     const struct maxima_item<BITS> limit = shared->limit;
 
-    maxima_each<BLOCK, BITS>(source, [&](struct maxima_item<BITS> item) {
-        if (!maxima_before(limit, item)) {
+    maxima_each<BLOCK, BITS>(source, [&](BITS key, uint32_t place, bool is_there) {
+        if (key >= limit.key && is_there && (key > limit.key || place <= limit.place)) {
             const int at = atomicAdd(&shared->found_count, 1);
 
-            if (at < MAXIMA_FOUND)
-                shared->found[at] = item;
+            if (at < MAXIMA_FOUND) {
+                shared->found[at].key = key;
+                shared->found[at].place = place;
+            }
         }
     });
     __syncthreads();
@@ -425,8 +440,9 @@ static __device__ int maxima_count(const SOURCE &source, struct maxima_item<BITS
     if (threadIdx.x == 0)
         shared->total = 0;
     __syncthreads();
-    maxima_each<BLOCK, BITS>(
-        source, [&](struct maxima_item<BITS> item) { count += !maxima_before(limit, item); });
+    maxima_each<BLOCK, BITS>(source, [&](BITS key, uint32_t place, bool is_there) {
+        count += is_there && (key > limit.key || (key == limit.key && place <= limit.place));
+    });
     if (count > 0)
         atomicAdd(&shared->total, count);
     __syncthreads();
@@ -443,20 +459,18 @@ static __device__ __noinline__ void maxima_search(const SOURCE &source, int k,
     };
 
     for (int bit = 8 * sizeof(BITS) - 1; bit >= 0; bit--) {
-        const struct maxima_item<BITS> limit = {
-            kth.key | static_cast<BITS>(1) << bit, MAXIMA_NOWHERE
-        };
+        struct maxima_item<BITS> limit = kth;
 
+        limit.key |= static_cast<BITS>(1) << bit;
         if (maxima_count<BLOCK>(source, limit, shared) >= k)
             kth.key = limit.key;
     }
-    for (int bit = 62; bit >= 0; bit--) {
-        const struct maxima_item<BITS> limit = {
-            kth.key, kth.index ^ INT64_C(1) << bit
-        };
+    for (int bit = 31; bit >= 0; bit--) {
+        struct maxima_item<BITS> limit = kth;
 
+        limit.place ^= 1u << bit;
         if (maxima_count<BLOCK>(source, limit, shared) >= k)
-            kth.index = limit.index;
+            kth.place = limit.place;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -466,36 +480,69 @@ static __device__ __noinline__ void maxima_search(const SOURCE &source, int k,
     __syncthreads();
 }
 
-/* The k best items of a source, or all where they are fewer, best first into shared->list; how many. All
- * threads of the block call it; it ends with a barrier, and may read the list that it replaces. */
+/* Finds the k best items of a source, or all where they are fewer, and hardly more: how many, at most
+ * MAXIMA_FOUND, in shared->found. All threads of the block call it; it ends with a barrier. */
 template <int BLOCK, typename BITS, typename SOURCE>
-static __device__ __forceinline__ int maxima_select(const SOURCE &source, int k,
-                                                    struct maxima_shared<BITS> *shared)
+static __device__ __forceinline__ int maxima_find(const SOURCE &source, int k,
+                                                  struct maxima_shared<BITS> *shared)
 {
-    constexpr int sharers = BLOCK / MAXIMA_PARTS;
-    const int place = threadIdx.x / sharers;
-    struct maxima_item<BITS> mine = {
-        0, MAXIMA_NOWHERE
-    };
-
     maxima_guess<BLOCK>(source, k, shared);
     maxima_collect<BLOCK>(source, shared);
     if (shared->found_count > MAXIMA_FOUND) {
         maxima_search<BLOCK>(source, k, shared);
         maxima_collect<BLOCK>(source, shared);
     }
+    return shared->found_count;
+}
 
-    const int found = shared->found_count;
+/* Calls use(item, rank) in one thread for each item that was found. */
+template <int BLOCK, typename BITS, typename USE>
+static __device__ __forceinline__ void maxima_ranked(const struct maxima_shared<BITS> *shared,
+                                                     int found, USE use)
+{
+    constexpr int sharers = BLOCK / MAXIMA_PARTS;
 
-    if (place < found)
-        mine = shared->found[place];
+    for (int base = 0; base < found; base += MAXIMA_PARTS) {
+        const int at = base + threadIdx.x / sharers;
+        const struct maxima_item<BITS> mine = shared->found[at];
+        const int rank =
+            maxima_tally<BLOCK>(shared->found, found, [=](struct maxima_item<BITS> other) {
+                return maxima_before(other, mine);
+            });
 
-    const int rank = maxima_rank<BLOCK>(shared->found, found, mine);
+        if (at < found && threadIdx.x % sharers == 0)
+            use(mine, rank);
+    }
+}
 
-    if (place < found && rank < k && threadIdx.x % sharers == 0)
-        shared->list[rank] = mine;
+/* The pieces that hold the k best items of a level into shared->list, in rising order; how many. All threads
+ * of the block call it; it ends with a barrier, and the source may be of the list that it replaces. */
+template <int BLOCK, typename BITS, typename SOURCE>
+static __device__ __forceinline__ int maxima_narrow(const SOURCE &source, int k,
+                                                    struct maxima_shared<BITS> *shared)
+{
+    const int found = maxima_find<BLOCK>(source, k, shared);
+    const int at = threadIdx.x / (BLOCK / MAXIMA_PARTS), count = found > MAXIMA_LIST ? k : found;
+    struct maxima_item<BITS> *kept = found > MAXIMA_LIST ? shared->part : shared->found;
+
+    if (found > MAXIMA_LIST) {
+        maxima_ranked<BLOCK>(shared, found, [=](struct maxima_item<BITS> item, int rank) {
+            if (rank < k)
+                kept[rank] = item;
+        });
+        __syncthreads();
+    }
+
+    const uint32_t place = kept[at].place;
+    const int before = maxima_tally<BLOCK>(
+        kept, count, [=](struct maxima_item<BITS> other) { return other.place < place; });
+    const int64_t piece = at < count ? source.piece(place) : 0;
+
     __syncthreads();
-    return found < k ? found : k;
+    if (at < count)
+        shared->list[before] = piece;
+    __syncthreads();
+    return count;
 }
 
 /* The list of all `count` pieces. */
@@ -503,12 +550,12 @@ template <typename BITS>
 static __device__ __forceinline__ int maxima_all(int count, struct maxima_shared<BITS> *shared)
 {
     if (static_cast<int>(threadIdx.x) < count)
-        shared->list[threadIdx.x].index = threadIdx.x;
+        shared->list[threadIdx.x] = threadIdx.x;
     __syncthreads();
     return count;
 }
 
-/* From the maxima of a row to its answer, by one block. A level of at most k pieces needs no maxima. */
+/* From the maxima of a row to its answer, by one block. A level of few pieces needs no maxima. */
 template <typename BITS, bool REAL, int BLOCK>
 static __device__ __forceinline__ void
 maxima_finish(const struct topk_rows &rows, int64_t row, const struct maxima_span<BITS> &span,
@@ -520,30 +567,32 @@ maxima_finish(const struct topk_rows &rows, int64_t row, const struct maxima_spa
     const int tiles = static_cast<int>((groups + MAXIMA_GROUPS - 1) / MAXIMA_GROUPS);
     int count;
 
-    if (groups <= MAXIMA_GROUPS) {
+    if (tiles == 1) {
         count = maxima_all(static_cast<int>(groups), &shared);
     } else {
         const struct maxima_tiles<BITS> all = {
             tile_maxima, tiles
         };
 
-        count = tiles <= MAXIMA_ONE_K_MAX ? maxima_all(tiles, &shared)
-                                          : maxima_select<BLOCK>(all, k, &shared);
+        count = tiles <= MAXIMA_ALL ? maxima_all(tiles, &shared)
+                                    : maxima_narrow<BLOCK>(all, k, &shared);
 
         const struct maxima_groups<BITS> of_tiles = {
             group_maxima, shared.list, count, groups
         };
 
-        count = maxima_select<BLOCK>(of_tiles, k, &shared);
+        count = maxima_narrow<BLOCK>(of_tiles, k, &shared);
     }
 
     const struct maxima_elements<BITS, REAL> elements = {
         span, shared.list, count
     };
+    const int found = maxima_find<BLOCK>(elements, k, &shared);
 
-    count = maxima_select<BLOCK>(elements, k, &shared);
-    if (static_cast<int>(threadIdx.x) < count)
-        topk_write<BITS>(rows, row, threadIdx.x, shared.list[threadIdx.x].index);
+    maxima_ranked<BLOCK>(&shared, found, [&](struct maxima_item<BITS> item, int rank) {
+        if (rank < k)
+            topk_write<BITS>(rows, row, rank, elements.piece(item.place));
+    });
     if (threadIdx.x == 0)
         rows.count[row] = rows.k;
 }
