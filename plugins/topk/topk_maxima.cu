@@ -13,11 +13,7 @@
  */
 #include "topk_maxima.cuh"
 
-enum {
-    MAXIMA_BLOCK = 512,
-    MAXIMA_FINISH_BLOCK = 512,
-    MAXIMA_ONE_LAUNCH_TILES = 256 /* of a lone row; above, a kernel of its own is faster */
-};
+enum { MAXIMA_BLOCK = 512, MAXIMA_FINISH_BLOCK = 512 };
 
 /* Maxima of a run of rows. */
 struct maxima_scratch {

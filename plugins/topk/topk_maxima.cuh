@@ -15,15 +15,11 @@
 #include "topk_maxima.h"
 
 enum {
-    MAXIMA_VECTOR_BYTES = 16,
-    MAXIMA_LOADS = 4,   /* vectors that a thread has in flight; a warp's are one group */
-    MAXIMA_GROUPS = 32, /* of a tile */
+    MAXIMA_LOADS = 4, /* vectors that a thread has in flight; a warp's are one group */
     MAXIMA_GROUP_VECTORS = 32 * MAXIMA_LOADS,
-    MAXIMA_PARTS = 64,  /* that a level is dealt to, in turn */
-    MAXIMA_FOUND = 128, /* items that a level may leave before they are counted out exactly */
-    MAXIMA_LIST = 64,   /* pieces that go on to the next level */
-    MAXIMA_ALL = 32,    /* so few tiles all go on */
 };
+
+static_assert(MAXIMA_GROUP_VECTORS * MAXIMA_VECTOR_BYTES == MAXIMA_GROUP_BYTES, "");
 
 template <typename BITS> struct __align__(16) maxima_vector
 {

@@ -8,8 +8,22 @@
 #include "topk.h"
 
 enum {
+    MAXIMA_VECTOR_BYTES = 16,
+    MAXIMA_GROUP_BYTES = 2048,
+    MAXIMA_GROUPS = 32,            /* of a tile */
+    MAXIMA_ONE_LAUNCH_TILES = 256, /* of a lone row; above, the levels are a launch of their own */
+
+    /* what one block narrows down */
+    MAXIMA_ONE_K_MAX = 32,
+    MAXIMA_PARTS = 64,  /* that a level is dealt to, in turn */
+    MAXIMA_FOUND = 128, /* items that a level may leave before they are counted out exactly */
+    MAXIMA_LIST = 64,   /* pieces that go on to the next level */
+    MAXIMA_ALL = 32,    /* so few tiles all go on */
+
+    /* what the grid narrows down */
     MAXIMA_K_MAX = 2048,
-    MAXIMA_ONE_K_MAX = 32, /* that one block narrows down to */
+    MAXIMA_WIDE_FOUND =
+        4096, /* pairs that one block sorts; where more are left, digits come first */
     MAXIMA_WIDE_BITS = 11,
     MAXIMA_WIDE_ZEROS = 4 + (1 << MAXIMA_WIDE_BITS) /* words of scratch that begin as 0 */
 };

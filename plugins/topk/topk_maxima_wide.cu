@@ -21,8 +21,7 @@ enum {
     WIDE_BLOCK = 1024,
     WIDE_WARPS = WIDE_BLOCK / 32,
     WIDE_BITS = MAXIMA_WIDE_BITS,
-    WIDE_BINS = 1 << WIDE_BITS, /* two per thread */
-    WIDE_FOUND = 4096           /* pairs that one block sorts */
+    WIDE_BINS = 1 << WIDE_BITS /* two per thread */
 };
 
 /* What the blocks share. Bins are used in turn, so that some can be cleared while others are read. */
@@ -30,7 +29,7 @@ template <typename BITS> struct wide_scratch {
     const BITS *groups; /* their maxima */
     unsigned *found;    /* 2 counters, then the bins: MAXIMA_WIDE_ZEROS are 0 at the start */
     unsigned *bins;     /* 3 x WIDE_BINS */
-    BITS *found_keys;   /* WIDE_FOUND */
+    BITS *found_keys;   /* MAXIMA_WIDE_FOUND */
     int64_t *found_indices;
 };
 
@@ -49,8 +48,8 @@ template <typename BITS> struct wide_shared {
             uint32_t hits[MAXIMA_K_MAX]; /* the block's groups that are read again */
         };
         struct {
-            int64_t indices[WIDE_FOUND];
-            BITS keys[WIDE_FOUND];
+            int64_t indices[MAXIMA_WIDE_FOUND];
+            BITS keys[MAXIMA_WIDE_FOUND];
         };
     };
     unsigned sums[WIDE_WARPS];
@@ -293,7 +292,7 @@ static __device__ void wide_collect(const SOURCE &source, const struct wide_know
         if (threadIdx.x % 32 == 0)
             at = atomicAdd(counter, static_cast<unsigned>(__popc(lanes)));
         at = __shfl_sync(0xffffffffu, at, 0) + __popc(lanes & lower_lanes);
-        if (is_selected && at < WIDE_FOUND) {
+        if (is_selected && at < MAXIMA_WIDE_FOUND) {
             scratch.found_keys[at] = key;
             scratch.found_indices[at] = index;
         }
@@ -348,7 +347,7 @@ static __global__ void __launch_bounds__(WIDE_BLOCK)
 
     unsigned found = __ldcg(&scratch.found[0]);
 
-    if (found > WIDE_FOUND) {
+    if (found > MAXIMA_WIDE_FOUND) {
         wide_find(elements, k, UINT64_MAX, scratch, shared, &turn);
         known = shared->known;
         wide_collect(elements, known, scratch, &scratch.found[1]);
@@ -370,8 +369,8 @@ static struct wide_plan wide_plan_for(const struct gpurun_ctx *ctx)
     struct wide_plan plan;
 
     plan.bin_bytes = MAXIMA_WIDE_ZEROS * sizeof(unsigned) + 2 * WIDE_BINS * sizeof(unsigned);
-    plan.key_bytes = WIDE_FOUND * topk_state_of(ctx)->elem_bytes;
-    plan.index_bytes = WIDE_FOUND * sizeof(int64_t);
+    plan.key_bytes = MAXIMA_WIDE_FOUND * topk_state_of(ctx)->elem_bytes;
+    plan.index_bytes = MAXIMA_WIDE_FOUND * sizeof(int64_t);
     return plan;
 }
 
