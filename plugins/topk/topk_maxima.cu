@@ -133,8 +133,11 @@ static enum gpurun_status maxima_long(struct gpurun_ctx *ctx, struct topk_rows r
 
     topk_maxima_read_kernel<BITS, REAL>
         <<<tiles, MAXIMA_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(rows, scratch);
-    if (scratch.wide)
-        return topk_maxima_wide_launch(ctx, scratch.groups, tiles, scratch.wide);
+    if (scratch.wide) {
+        const struct maxima_keys maxima = {scratch.tiles, scratch.groups};
+
+        return topk_maxima_wide_launch(ctx, maxima, tiles, scratch.wide);
+    }
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     config.gridDim = 1;
@@ -186,7 +189,7 @@ enum gpurun_status topk_maxima_supported(struct gpurun_ctx *ctx)
                            "takes every element; use radix for distinct values");
     if (o->k > MAXIMA_K_MAX)
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "k",
-                           "one block sorts what is left: k = %lld is above %d",
+                           "ranks what is left one by one: k = %lld is above %d",
                            static_cast<long long>(o->k), MAXIMA_K_MAX);
     return o->k > MAXIMA_ONE_K_MAX ? topk_maxima_wide_supported(ctx) : GPURUN_OK;
 }

@@ -46,7 +46,7 @@ template <typename BITS> struct __align__(2 * sizeof(BITS)) maxima_item
 template <typename BITS> struct maxima_shared {
     struct maxima_item<BITS> part[MAXIMA_PARTS];
     struct maxima_item<BITS> found[MAXIMA_FOUND];
-    int64_t list[MAXIMA_LIST];      /* pieces that a level leaves to the next, in rising order */
+    uint32_t list[MAXIMA_LIST];     /* pieces that a level leaves to the next, in rising order */
     struct maxima_item<BITS> limit; /* none after it is among the k best */
     int found_count, total;
 };
@@ -209,7 +209,7 @@ static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<B
 /* --- what a level selects from ------------------------------------------------------------------------
  *
  * A source has slots() slots of WIDTH items each, in the order of the row. fetch() only loads, so that several
- * slots are in flight, and gives a bit for each item that is there; the others count as key 0.
+ * slots are in flight, and gives a bit for each item that is there.
  */
 
 /* The maxima of all tiles. Written by other blocks, maybe of this very launch: never from the L1. */
@@ -241,9 +241,9 @@ template <typename BITS> struct maxima_tiles {
 template <typename BITS> struct maxima_groups {
     enum { WIDTH = 1, LOADS = 4 };
     const BITS *maxima;
-    const int64_t *tiles;
+    const uint32_t *tiles;
     int tile_count;
-    int64_t count; /* groups of the row */
+    uint32_t count; /* groups of the row */
 
     __device__ __forceinline__ int slots() const
     {
@@ -257,8 +257,10 @@ template <typename BITS> struct maxima_groups {
     {
         const int64_t group = piece(slot);
 
-        bits[0] = group < count ? __ldcg(&maxima[group]) : 0;
-        return group < count;
+        if (group >= count)
+            return 0;
+        bits[0] = __ldcg(&maxima[group]);
+        return 1;
     }
     __device__ __forceinline__ BITS key(BITS bits) const
     {
@@ -270,7 +272,7 @@ template <typename BITS> struct maxima_groups {
 template <typename BITS, bool REAL> struct maxima_elements {
     enum { WIDTH = MAXIMA_VECTOR_BYTES / sizeof(BITS), LOADS = MAXIMA_LOADS };
     struct maxima_span<BITS> span;
-    const int64_t *groups;
+    const uint32_t *groups;
     int group_count;
 
     __device__ __forceinline__ int slots() const
@@ -281,12 +283,14 @@ template <typename BITS, bool REAL> struct maxima_elements {
     {
         constexpr uint32_t group = MAXIMA_GROUP_VECTORS * WIDTH;
 
-        return groups[place / group] * group + place % group - span.begin;
+        return static_cast<int64_t>(groups[place / group]) * group + place % group - span.begin;
     }
     __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
     {
-        const int64_t at = piece(slot * WIDTH) + span.begin;
-        unsigned there = (1u << WIDTH) - 1;
+        const int64_t at =
+            (static_cast<int64_t>(groups[slot / MAXIMA_GROUP_VECTORS]) * MAXIMA_GROUP_VECTORS +
+             slot % MAXIMA_GROUP_VECTORS) *
+            WIDTH;
 
         if (at >= span.begin && at + WIDTH <= span.end) {
             const struct maxima_vector<BITS> v =
@@ -294,14 +298,19 @@ template <typename BITS, bool REAL> struct maxima_elements {
 #pragma unroll
             for (int j = 0; j < WIDTH; j++)
                 bits[j] = v.item[j];
-        } else {
-            there = 0;
-#pragma unroll
-            for (int j = 0; j < WIDTH; j++) {
-                const bool is_there = at + j >= span.begin && at + j < span.end;
+            return (1u << WIDTH) - 1;
+        }
+        return fetch_edge(at, bits);
+    }
+    __device__ __forceinline__ unsigned fetch_edge(int64_t at, BITS (&bits)[WIDTH]) const
+    {
+        unsigned there = 0;
 
-                bits[j] = is_there ? span.base[at + j] : 0;
-                there |= is_there ? 1u << j : 0;
+#pragma unroll
+        for (int j = 0; j < WIDTH; j++) {
+            if (at + j >= span.begin && at + j < span.end) {
+                bits[j] = span.base[at + j];
+                there |= 1u << j;
             }
         }
         return there;
@@ -314,9 +323,9 @@ template <typename BITS, bool REAL> struct maxima_elements {
 
 /* --- one level -------------------------------------------------------------------------------------- */
 
-/* Calls use(key, place, is_there) for the block's items, in the order of places. Slots are dealt so that
- * those of a part, which BLOCK / MAXIMA_PARTS neighbouring threads have, are MAXIMA_PARTS apart: in sorted
- * data the best stand side by side, and so in different parts. */
+/* Calls use(slot, keys, there) for the thread's slots, in rising order; what is not there has key 0. Slots are
+ * dealt so that those of a part, which BLOCK / MAXIMA_PARTS neighbouring threads have, are MAXIMA_PARTS apart:
+ * in sorted data the best stand side by side, and so in different parts. */
 template <int BLOCK, typename BITS, typename SOURCE, typename USE>
 static __device__ __forceinline__ void maxima_each(const SOURCE &source, USE use)
 {
@@ -326,22 +335,32 @@ static __device__ __forceinline__ void maxima_each(const SOURCE &source, USE use
 
 #pragma unroll 1
     for (int base = mine; base < slots; base += loads * BLOCK) {
-        BITS bits[loads][width];
+        BITS keys[loads][width];
         unsigned there[loads];
 
 #pragma unroll
         for (int l = 0; l < loads; l++)
-            there[l] = base + l * BLOCK < slots ? source.fetch(base + l * BLOCK, bits[l]) : 0;
+            there[l] = base + l * BLOCK < slots ? source.fetch(base + l * BLOCK, keys[l]) : 0;
 #pragma unroll
-        for (int l = 0; l < loads; l++)
+        for (int l = 0; l < loads; l++) {
 #pragma unroll
-            for (int j = 0; j < width; j++) {
-                const bool is_there = there[l] >> j & 1;
-
-                use(is_there ? source.key(bits[l][j]) : 0,
-                    static_cast<uint32_t>((base + l * BLOCK) * width + j), is_there);
-            }
+            for (int j = 0; j < width; j++)
+                keys[l][j] = there[l] >> j & 1 ? source.key(keys[l][j]) : 0;
+            use(base + l * BLOCK, keys[l], there[l]);
+        }
     }
+}
+
+/* The largest of a slot's keys. */
+template <typename BITS, int WIDTH>
+static __device__ __forceinline__ BITS maxima_of_slot(const BITS (&keys)[WIDTH])
+{
+    BITS best = keys[0];
+
+#pragma unroll
+    for (int j = 1; j < WIDTH; j++)
+        best = keys[j] > best ? keys[j] : best;
+    return best;
 }
 
 /* Of how many of `count` items is_before(item) is true. The BLOCK / MAXIMA_PARTS neighbouring threads that ask
@@ -361,27 +380,27 @@ static __device__ __forceinline__ int maxima_tally(const struct maxima_item<BITS
     return before;
 }
 
-/* A limit that at least k items do not come after: the k-th best when each part sends one of its best. Ends
- * with a barrier. */
+/* Sets a limit that at least k items do not come after: the k-th best of the parts' best. Gives the thread's own
+ * best; places of both are slots, and the limit's the last one in its slot. Ends with a barrier. */
 template <int BLOCK, typename BITS, typename SOURCE>
-static __device__ __forceinline__ void maxima_guess(const SOURCE &source, int k,
-                                                    struct maxima_shared<BITS> *shared)
-{
-    constexpr int sharers = BLOCK / MAXIMA_PARTS;
-    struct maxima_item<BITS> best = {
-        0, MAXIMA_NOWHERE
-    };
+static __device__ __forceinline__ struct maxima_item<BITS>
+maxima_guess(const SOURCE &source, int k, struct maxima_shared<BITS> *shared) {
+    constexpr int sharers = BLOCK / MAXIMA_PARTS, width = SOURCE::WIDTH;
+    struct maxima_item<BITS> own = {0, MAXIMA_NOWHERE}, best;
 
     if (threadIdx.x == 0) {
-        shared->limit = best; /* holds where fewer than k parts have an item */
+        shared->limit = own; /* holds where fewer than k parts have an item */
         shared->found_count = 0;
     }
-    maxima_each<BLOCK, BITS>(source, [&](BITS key, uint32_t place, bool is_there) {
-        if (key > best.key || (is_there && best.place == MAXIMA_NOWHERE)) {
-            best.key = key;
-            best.place = place;
+    maxima_each<BLOCK, BITS>(source, [&](int slot, const BITS (&keys)[width], unsigned there) {
+        const BITS key = maxima_of_slot(keys);
+
+        if (there && (key > own.key || own.place == MAXIMA_NOWHERE)) {
+            own.key = key;
+            own.place = slot;
         }
     });
+    best = own;
 #pragma unroll
     for (int distance = 1; distance < sharers; distance *= 2) {
         const struct maxima_item<BITS> other = {
@@ -399,29 +418,42 @@ static __device__ __forceinline__ void maxima_guess(const SOURCE &source, int k,
             return maxima_before(other, best);
         });
 
-    if (rank == k - 1)
-        shared->limit = best;
+    if (rank == k - 1 && best.place != MAXIMA_NOWHERE) {
+        shared->limit.key = best.key;
+        shared->limit.place = best.place * width + width - 1;
+    }
     __syncthreads();
+    return own;
 }
 
 /* Puts what does not come after the limit into `found`, in any order, as far as there is room. Ends with a
  * barrier. */
 template <int BLOCK, typename BITS, typename SOURCE>
 static __device__ __forceinline__ void maxima_collect(const SOURCE &source,
+                                                      struct maxima_item<BITS> own,
                                                       struct maxima_shared<BITS> *shared)
 {
+    constexpr int width = SOURCE::WIDTH;
     const struct maxima_item<BITS> limit = shared->limit;
 
-    maxima_each<BLOCK, BITS>(source, [&](BITS key, uint32_t place, bool is_there) {
-        if (key >= limit.key && is_there && (key > limit.key || place <= limit.place)) {
-            const int at = atomicAdd(&shared->found_count, 1);
+    if (own.place != MAXIMA_NOWHERE && own.key >= limit.key)
+        maxima_each<BLOCK, BITS>(source, [&](int slot, const BITS(&keys)[width], unsigned there) {
+            if (maxima_of_slot(keys) < limit.key)
+                return;
+#pragma unroll
+            for (int j = 0; j < width; j++) {
+                const struct maxima_item<BITS> item = {
+                    keys[j], static_cast<uint32_t>(slot *width + j)
+                };
 
-            if (at < MAXIMA_FOUND) {
-                shared->found[at].key = key;
-                shared->found[at].place = place;
+                if ((there >> j & 1) && !maxima_before(limit, item)) {
+                    const int at = atomicAdd(&shared->found_count, 1);
+
+                    if (at < MAXIMA_FOUND)
+                        shared->found[at] = item;
+                }
             }
-        }
-    });
+        });
     __syncthreads();
 }
 
@@ -430,14 +462,22 @@ template <int BLOCK, typename BITS, typename SOURCE>
 static __device__ int maxima_count(const SOURCE &source, struct maxima_item<BITS> limit,
                                    struct maxima_shared<BITS> *shared)
 {
+    constexpr int width = SOURCE::WIDTH;
     int count = 0;
 
     __syncthreads();
     if (threadIdx.x == 0)
         shared->total = 0;
     __syncthreads();
-    maxima_each<BLOCK, BITS>(source, [&](BITS key, uint32_t place, bool is_there) {
-        count += is_there && (key > limit.key || (key == limit.key && place <= limit.place));
+    maxima_each<BLOCK, BITS>(source, [&](int slot, const BITS(&keys)[width], unsigned there) {
+#pragma unroll
+        for (int j = 0; j < width; j++) {
+            const struct maxima_item<BITS> item = {
+                keys[j], static_cast<uint32_t>(slot *width + j)
+            };
+
+            count += (there >> j & 1) && !maxima_before(limit, item);
+        }
     });
     if (count > 0)
         atomicAdd(&shared->total, count);
@@ -482,11 +522,12 @@ template <int BLOCK, typename BITS, typename SOURCE>
 static __device__ __forceinline__ int maxima_find(const SOURCE &source, int k,
                                                   struct maxima_shared<BITS> *shared)
 {
-    maxima_guess<BLOCK>(source, k, shared);
-    maxima_collect<BLOCK>(source, shared);
+    const struct maxima_item<BITS> own = maxima_guess<BLOCK>(source, k, shared);
+
+    maxima_collect<BLOCK>(source, own, shared);
     if (shared->found_count > MAXIMA_FOUND) {
         maxima_search<BLOCK>(source, k, shared);
-        maxima_collect<BLOCK>(source, shared);
+        maxima_collect<BLOCK>(source, own, shared);
     }
     return shared->found_count;
 }
@@ -532,11 +573,11 @@ static __device__ __forceinline__ int maxima_narrow(const SOURCE &source, int k,
     const uint32_t place = kept[at].place;
     const int before = maxima_tally<BLOCK>(
         kept, count, [=](struct maxima_item<BITS> other) { return other.place < place; });
-    const int64_t piece = at < count ? source.piece(place) : 0;
+    const int64_t piece = at < count ? source.piece(place) : 0; /* before the list changes */
 
     __syncthreads();
     if (at < count)
-        shared->list[before] = piece;
+        shared->list[before] = static_cast<uint32_t>(piece);
     __syncthreads();
     return count;
 }

@@ -18,7 +18,7 @@ enum {
     MAXIMA_PARTS = 64,  /* that a level is dealt to, in turn */
     MAXIMA_FOUND = 128, /* items that a level may leave before they are counted out exactly */
     MAXIMA_LIST = 64,   /* pieces that go on to the next level */
-    MAXIMA_ALL = 32,    /* so few tiles all go on */
+    MAXIMA_ALL = 64,    /* so few tiles all go on */
 
     /* what the grid narrows down */
     MAXIMA_K_MAX = 2048,
@@ -32,11 +32,16 @@ enum {
 extern "C" {
 #endif
 
+/* Keys of the maxima of a row's pieces, on the device. */
+struct maxima_keys {
+    const void *tiles, *groups;
+};
+
 /* For k from MAXIMA_ONE_K_MAX + 1 to MAXIMA_K_MAX. The first MAXIMA_WIDE_ZEROS words of `scratch` are 0, and
- * group_maxima has the keys of a row of so many tiles, once what is on the stream is done. */
+ * the maxima are those of a row of so many tiles, once what is on the stream is done. */
 enum gpurun_status topk_maxima_wide_supported(struct gpurun_ctx *ctx);
 size_t topk_maxima_wide_scratch(struct gpurun_ctx *ctx);
-enum gpurun_status topk_maxima_wide_launch(struct gpurun_ctx *ctx, const void *group_maxima,
+enum gpurun_status topk_maxima_wide_launch(struct gpurun_ctx *ctx, struct maxima_keys maxima,
                                            int64_t tiles, void *scratch);
 
 #ifdef __cplusplus

@@ -5,15 +5,14 @@
  * Mapping  after the read kernel one cooperative launch, a block per multiprocessor. Runs of 32 groups are dealt
  *          to the blocks in turn; a warp reads a group.
  * Memory   0.2 % of the input per digit of 11 bits, then k groups of 2 KiB.
- * Bound    latency: a barrier over the grid per digit, three digits on most data; then one block sorts.
+ * Bound    latency: a barrier over the grid per digit, two digits on most data.
  * Limits   k up to 2048, one row; shared memory for 4096 pairs.
  *
  * The k best groups by (maximum, lower place first) hold the k best elements. Of their elements those not below
- * the k-th maximum are at least k and, where the best do not stand close together, hardly more: these are sorted.
- * Where they are more than fit, the digits of the elements' own keys and places come first, so the answer
- * is exact whatever the data.
+ * the k-th maximum are at least k and, where the best do not stand close together, hardly more: each of these is
+ * ranked among them. Where they are more than a block holds, the digits of the elements' own keys and places
+ * come first, so the answer is exact whatever the data.
  */
-#include "topk_bitonic.cuh"
 #include "topk_maxima.cuh"
 #include <cooperative_groups.h>
 
@@ -26,10 +25,10 @@ enum {
 
 /* What the blocks share. Bins are used in turn, so that some can be cleared while others are read. */
 template <typename BITS> struct wide_scratch {
-    const BITS *groups; /* their maxima */
-    unsigned *found;    /* 2 counters, then the bins: MAXIMA_WIDE_ZEROS are 0 at the start */
-    unsigned *bins;     /* 3 x WIDE_BINS */
-    BITS *found_keys;   /* MAXIMA_WIDE_FOUND */
+    const BITS *tiles, *groups; /* their maxima */
+    unsigned *found;  /* 2 counters, then the bins: MAXIMA_WIDE_ZEROS are 0 at the start */
+    unsigned *bins;   /* 3 x WIDE_BINS */
+    BITS *found_keys; /* MAXIMA_WIDE_FOUND */
     int64_t *found_indices;
 };
 
@@ -53,6 +52,7 @@ template <typename BITS> struct wide_shared {
         };
     };
     unsigned sums[WIDE_WARPS];
+    BITS lows[WIDE_WARPS], highs[WIDE_WARPS];
     struct wide_known<BITS> known;
     int hit_count;
 };
@@ -92,7 +92,7 @@ template <typename BITS, bool REAL> struct wide_elements {
     template <typename USE> __device__ __forceinline__ void each(USE use) const
     {
         for (int h = threadIdx.x / 32; h < hit_count; h += WIDE_WARPS) {
-            const int64_t group = hits[h];
+            const uint32_t group = hits[h];
             const struct maxima_elements<BITS, REAL> in = {
                 span, &group, 1
             };
@@ -119,27 +119,46 @@ struct wide_digit {
     bool is_tail;
 };
 
-static __host__ __device__ __forceinline__ int wide_tail_bits(int64_t last)
+static __device__ __forceinline__ int wide_bits(uint64_t number)
 {
-    int bits = 0;
-
-    while (bits < 63 && last >> bits > 0)
-        bits++;
-    return bits;
+    return 64 - __clzll(static_cast<long long>(number));
 }
 
-/* The digit-th from the best of keys of key_bits and tails of tail_bits; bits 0: there is none. */
-static __host__ __device__ __forceinline__ struct wide_digit wide_digit_at(int digit, int key_bits,
-                                                                           int tail_bits)
+/* The upper digit of what is still unknown, of the key and then of the tail. */
+static __device__ __forceinline__ struct wide_digit wide_next(int key_left, int tail_left)
 {
-    const int key_digits = (key_bits + WIDE_BITS - 1) / WIDE_BITS;
-    const bool is_tail = digit >= key_digits;
-    const int above =
-        is_tail ? tail_bits - (digit - key_digits) * WIDE_BITS : key_bits - digit * WIDE_BITS;
-    const int bits = above < WIDE_BITS ? (above > 0 ? above : 0) : static_cast<int>(WIDE_BITS);
-    const struct wide_digit d = {above - bits, bits, is_tail};
+    const int left = key_left > 0 ? key_left : tail_left;
+    const int bits = left < WIDE_BITS ? left : static_cast<int>(WIDE_BITS);
+    const struct wide_digit d = {left - bits, bits, key_left == 0};
 
     return d;
+}
+
+/* Bounds of the k-th best maximum of a group: that of no tile is above `high`, and k tiles have a group that
+ * is not below `low`. Each block finds them by itself. */
+template <typename BITS>
+static __device__ void wide_bounds(const BITS *tiles, int64_t count, uint64_t k,
+                                   struct wide_shared<BITS> *shared, BITS *low, BITS *high)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    BITS least = ~static_cast<BITS>(0), most = 0;
+
+    for (int64_t i = threadIdx.x; i < count; i += WIDE_BLOCK) {
+        const BITS key = __ldcg(&tiles[i]);
+
+        least = key < least ? key : least;
+        most = key > most ? key : most;
+    }
+    least = ~maxima_of_warp(static_cast<BITS>(~least));
+    most = maxima_of_warp(most);
+    if (lane == 0) {
+        shared->lows[warp] = least;
+        shared->highs[warp] = most;
+    }
+    __syncthreads();
+    least = ~maxima_of_warp(static_cast<BITS>(~shared->lows[lane]));
+    *low = static_cast<uint64_t>(count) >= k ? least : 0;
+    *high = maxima_of_warp(shared->highs[lane]);
 }
 
 template <typename BITS>
@@ -206,27 +225,35 @@ static __device__ void wide_pick(struct wide_shared<BITS> *shared, const unsigne
     __syncthreads();
 }
 
-/* Finds what is to be known of the k-th best of `count` items. `turn` is the bins' that come next. All blocks
- * find the same. */
+/* What is known at first of a key from low to high. */
+template <typename BITS>
+static __device__ __forceinline__ struct wide_known<BITS> wide_between(BITS low, BITS high,
+                                                                       uint64_t k) {
+    const int left = wide_bits(low ^ high);
+    const BITS mask = left < static_cast<int>(8 * sizeof(BITS)) ? ~static_cast<BITS>(0) << left : 0;
+    const struct wide_known<BITS> known = {
+        static_cast<BITS>(high &mask), mask, 0, 0, k, UINT64_MAX
+    };
+
+    return known;
+}
+
+/* Finds what is to be known of the k-th best of more items. Its key is from low to high, and no key is above
+ * that. `turn` is the bins' that come next. All blocks find the same. */
 template <typename BITS, typename SOURCE>
-static __device__ void wide_find(const SOURCE &source, uint64_t k, uint64_t count,
+static __device__ void wide_find(const SOURCE &source, struct wide_known<BITS> known,
                                  struct wide_scratch<BITS> scratch,
                                  struct wide_shared<BITS> *shared, int *turn)
 {
-    const int tail_bits = wide_tail_bits(source.last());
-    const uint64_t tail_last = (UINT64_C(1) << tail_bits) - 1;
+    int key_left = wide_bits(static_cast<BITS>(~known.key_mask)),
+        tail_left = wide_bits(source.last());
+    const uint64_t tail_last = (UINT64_C(1) << tail_left) - 1;
 
     __syncthreads();
-    if (threadIdx.x == 0) {
-        const struct wide_known<BITS> nothing = {
-            0, 0, 0, 0, k, count
-        };
-        shared->known = nothing;
-    }
-    __syncthreads();
-    for (int digit = 0; shared->known.need != shared->known.match; digit++) {
-        const struct wide_digit d = wide_digit_at(digit, 8 * sizeof(BITS), tail_bits);
-        const struct wide_known<BITS> known = shared->known;
+    if (threadIdx.x == 0)
+        shared->known = known;
+    while (known.need != known.match) {
+        const struct wide_digit d = wide_next(key_left, tail_left);
         unsigned *bins = scratch.bins + *turn * WIDE_BINS;
         const unsigned mask = (1u << d.bits) - 1;
 
@@ -250,7 +277,11 @@ static __device__ void wide_find(const SOURCE &source, uint64_t k, uint64_t coun
                 atomicAdd(&bins[bin], shared->bins[bin]);
         cooperative_groups::this_grid().sync();
         wide_pick(shared, bins, d);
+        known = shared->known;
+        key_left -= d.is_tail ? 0 : d.bits;
+        tail_left -= d.is_tail ? d.bits : 0;
     }
+    __syncthreads();
 }
 
 /* --- the kernel -------------------------------------------------------------------------------------- */
@@ -260,7 +291,7 @@ template <typename BITS>
 static __device__ void wide_hit(const struct wide_groups<BITS> &groups,
                                 struct wide_shared<BITS> *shared)
 {
-    const uint64_t tail_last = (UINT64_C(1) << wide_tail_bits(groups.last())) - 1;
+    const uint64_t tail_last = (UINT64_C(1) << wide_bits(groups.last())) - 1;
     const struct wide_known<BITS> known = shared->known;
 
     if (threadIdx.x == 0)
@@ -278,7 +309,7 @@ template <typename BITS, typename SOURCE>
 static __device__ void wide_collect(const SOURCE &source, const struct wide_known<BITS> &known,
                                     struct wide_scratch<BITS> scratch, unsigned *counter)
 {
-    const uint64_t tail_last = (UINT64_C(1) << wide_tail_bits(source.last())) - 1;
+    const uint64_t tail_last = (UINT64_C(1) << wide_bits(source.last())) - 1;
     const unsigned lower_lanes = (1u << threadIdx.x % 32) - 1;
 
     source.each([&](bool is_there, BITS key, int64_t index) {
@@ -299,22 +330,34 @@ static __device__ void wide_collect(const SOURCE &source, const struct wide_know
     });
 }
 
-/* One block sorts what was found and writes the k best. */
+/* Ranks what was found, a warp per element, and writes the k best. */
 template <typename BITS>
 static __device__ void wide_write(const struct topk_rows &rows, int found,
                                   struct wide_scratch<BITS> scratch,
                                   struct wide_shared<BITS> *shared)
 {
-    const int width = static_cast<int>(bitonic_width(found));
+    const int lane = threadIdx.x % 32;
 
-    for (int i = threadIdx.x; i < width; i += WIDE_BLOCK) {
-        shared->keys[i] = i < found ? __ldcg(&scratch.found_keys[i]) : 0;
-        shared->indices[i] = i < found ? __ldcg(&scratch.found_indices[i]) : BITONIC_FILL_INDEX;
+    for (int i = threadIdx.x; i < found; i += WIDE_BLOCK) {
+        shared->keys[i] = __ldcg(&scratch.found_keys[i]);
+        shared->indices[i] = __ldcg(&scratch.found_indices[i]);
     }
-    bitonic_stages(shared->keys, shared->indices, width, 0, 2, width);
-    for (int slot = threadIdx.x; slot < rows.k; slot += WIDE_BLOCK)
-        topk_write<BITS>(rows, 0, slot, shared->indices[slot]);
-    if (threadIdx.x == 0)
+    __syncthreads();
+    for (int at = threadIdx.x / 32 * gridDim.x + blockIdx.x; at < found;
+         at += WIDE_WARPS * gridDim.x) {
+        const BITS key = shared->keys[at];
+        const int64_t index = shared->indices[at];
+        int rank = 0;
+
+#pragma unroll 4
+        for (int i = lane; i < found; i += 32)
+            rank += topk_before(shared->keys[i], shared->indices[i], key, index);
+        for (int distance = 16; distance > 0; distance /= 2)
+            rank += __shfl_xor_sync(0xffffffffu, rank, distance);
+        if (lane == 0 && rank < rows.k)
+            topk_write<BITS>(rows, 0, rank, index);
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0)
         rows.count[0] = rows.k;
 }
 
@@ -326,21 +369,27 @@ static __global__ void __launch_bounds__(WIDE_BLOCK)
     struct wide_shared<BITS> *shared = reinterpret_cast<struct wide_shared<BITS> *>(wide_memory);
     const struct maxima_span<BITS> span = maxima_span_of<BITS>(rows, 0);
     const int64_t count = (span.end + maxima_group<BITS>() - 1) / maxima_group<BITS>();
+    const int64_t tiles = (count + MAXIMA_GROUPS - 1) / MAXIMA_GROUPS;
     const struct wide_groups<BITS> groups = {
         scratch.groups, count
     };
-    const uint64_t k = rows.k;
+    struct wide_known<BITS> known = {
+        0, 0, 0, 0, 0, 0
+    }; /* selects all */
+    BITS low, high;
     int turn = 0;
 
-    /* at least k elements are not below the k-th maximum, or below the least maximum of all */
-    wide_find(groups, k < static_cast<uint64_t>(count) ? k : count, count, scratch, shared, &turn);
+    wide_bounds(scratch.tiles, tiles, rows.k, shared, &low, &high);
+    if (count > rows.k)
+        known = wide_between(low, high, rows.k);
+    wide_find(groups, known, scratch, shared, &turn);
     wide_hit(groups, shared);
 
     const struct wide_elements<BITS, REAL> elements = {
         span, shared->hits, shared->hit_count
     };
-    struct wide_known<BITS> known = shared->known;
 
+    known = shared->known;
     known.tail_prefix = known.tail_mask = 0; /* of groups */
     wide_collect(elements, known, scratch, &scratch.found[0]);
     cooperative_groups::this_grid().sync();
@@ -348,14 +397,12 @@ static __global__ void __launch_bounds__(WIDE_BLOCK)
     unsigned found = __ldcg(&scratch.found[0]);
 
     if (found > MAXIMA_WIDE_FOUND) {
-        wide_find(elements, k, UINT64_MAX, scratch, shared, &turn);
-        known = shared->known;
-        wide_collect(elements, known, scratch, &scratch.found[1]);
+        wide_find(elements, wide_between(known.key_prefix, high, rows.k), scratch, shared, &turn);
+        wide_collect(elements, shared->known, scratch, &scratch.found[1]);
         cooperative_groups::this_grid().sync();
         found = __ldcg(&scratch.found[1]);
     }
-    if (blockIdx.x == 0)
-        wide_write(rows, static_cast<int>(found), scratch, shared);
+    wide_write(rows, static_cast<int>(found), scratch, shared);
 }
 
 /* --- launching ----------------------------------------------------------------------------------------- */
@@ -401,13 +448,14 @@ static enum gpurun_status wide_launch(struct gpurun_ctx *ctx, struct topk_rows r
 
 template <typename BITS, bool REAL>
 static enum gpurun_status wide_run(struct gpurun_ctx *ctx, struct topk_rows rows,
-                                   const void *group_maxima, int64_t tiles, void *memory)
+                                   struct maxima_keys maxima, int64_t tiles, void *memory)
 {
     const struct wide_plan plan = wide_plan_for(ctx);
     char *free_scratch = static_cast<char *>(memory);
     struct wide_scratch<BITS> scratch;
 
-    scratch.groups = static_cast<const BITS *>(group_maxima);
+    scratch.tiles = static_cast<const BITS *>(maxima.tiles);
+    scratch.groups = static_cast<const BITS *>(maxima.groups);
     scratch.found = static_cast<unsigned *>(topk_carve(&free_scratch, plan.bin_bytes));
     scratch.bins = scratch.found + MAXIMA_WIDE_ZEROS - WIDE_BINS;
     scratch.found_keys = static_cast<BITS *>(topk_carve(&free_scratch, plan.key_bytes));
@@ -442,9 +490,9 @@ size_t topk_maxima_wide_scratch(struct gpurun_ctx *ctx)
     return topk_align(plan.bin_bytes) + topk_align(plan.key_bytes) + topk_align(plan.index_bytes);
 }
 
-enum gpurun_status topk_maxima_wide_launch(struct gpurun_ctx *ctx, const void *group_maxima,
+enum gpurun_status topk_maxima_wide_launch(struct gpurun_ctx *ctx, struct maxima_keys maxima,
                                            int64_t tiles, void *scratch)
 {
-    return TOPK_DISPATCH(topk_state_of(ctx), wide_run, ctx, topk_rows_from(ctx, 0), group_maxima,
-                         tiles, scratch);
+    return TOPK_DISPATCH(topk_state_of(ctx), wide_run, ctx, topk_rows_from(ctx, 0), maxima, tiles,
+                         scratch);
 }

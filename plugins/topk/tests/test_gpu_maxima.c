@@ -160,8 +160,8 @@ static int32_t large_in_few_vectors(int64_t i)
     return i % (4 * MAXIMA_PARTS) < 4 ? 1000 + noise(i) % 977 : (int32_t)(i % 3);
 }
 
-/* As many large elements as one block sorts and one more, in few groups. */
-static int32_t more_than_is_sorted(int64_t i)
+/* As many large elements as are ranked and one more, in few groups. */
+static int32_t more_than_is_ranked(int64_t i)
 {
     return i % 7 == 0 && i / 7 <= MAXIMA_WIDE_FOUND ? 1000 + noise(i) % 977 : -(int32_t)(i % 3);
 }
@@ -223,9 +223,9 @@ START_TEST(best_in_few_parts)
 }
 END_TEST
 
-START_TEST(more_than_one_block_sorts)
+START_TEST(more_than_is_ranked_at_once)
 {
-    prove(more_than_is_sorted, 8 * TILE, ks[_i], 3);
+    prove(more_than_is_ranked, 8 * TILE, ks[_i], 3);
     prove(rising, MAXIMA_WIDE_FOUND + 1, ks[_i], 0);
     prove(lowest, MAXIMA_WIDE_FOUND, ks[_i], 0);
 }
@@ -258,7 +258,7 @@ START_TEST(what_it_does_not_do)
     struct job *job = job_new(GPURUN_INT32, 1, 5000, MAXIMA_K_MAX + 1, 0);
 
     ck_assert_int_eq(maxima()->supported(&job->ctx), GPURUN_UNSUPPORTED);
-    ck_assert_str_eq(job->message, "k: one block sorts what is left: k = 2049 is above 2048");
+    ck_assert_str_eq(job->message, "k: ranks what is left one by one: k = 2049 is above 2048");
     job->options.k = MAXIMA_ONE_K_MAX + 1;
     ck_assert_int_eq(maxima()->supported(&job->ctx), GPURUN_OK);
     job->ctx.device.shared_bytes = 48 << 10;
@@ -294,7 +294,7 @@ int main(void)
     tcase_add_loop_test(tests, one_launch_and_two, 0, k_count);
     tcase_add_loop_test(tests, ordered_and_tied, 0, k_count);
     tcase_add_loop_test(tests, best_in_few_parts, 0, k_count);
-    tcase_add_loop_test(tests, more_than_one_block_sorts, 0, k_count);
+    tcase_add_loop_test(tests, more_than_is_ranked_at_once, 0, k_count);
     tcase_add_loop_test(tests, rows_of_long_numbers, 0, 4);
     tcase_add_test(tests, what_it_does_not_do);
     suite_add_tcase(suite, tests);
