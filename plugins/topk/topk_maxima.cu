@@ -84,7 +84,7 @@ static __device__ __forceinline__ bool maxima_is_last(unsigned *ticket, unsigned
 
 /* Both, for rows of few tiles. A ticket goes back to 0 by itself. */
 template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(MAXIMA_BLOCK, 3 * GPURUN_SM_THREADS / 4 / MAXIMA_BLOCK)
+static __global__ void __launch_bounds__(MAXIMA_BLOCK, GPURUN_SM_THREADS / 2 / MAXIMA_BLOCK)
     topk_maxima_rows_kernel(struct topk_rows rows, struct maxima_scratch scratch, unsigned *tickets)
 {
     const int64_t row = blockIdx.y;

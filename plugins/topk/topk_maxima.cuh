@@ -615,7 +615,7 @@ maxima_finish(const struct topk_rows &rows, int64_t row, const struct maxima_spa
                                     : maxima_narrow<BLOCK>(all, k, &shared);
 
         const struct maxima_groups<BITS> of_tiles = {
-            group_maxima, shared.list, count, groups
+            group_maxima, shared.list, count, static_cast<uint32_t>(groups)
         };
 
         count = maxima_narrow<BLOCK>(of_tiles, k, &shared);
