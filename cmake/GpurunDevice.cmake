@@ -18,7 +18,8 @@ foreach(kind plugins fakes)
                           COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:${target}> ${to})
     endforeach()
 endforeach()
-list(FILTER tests INCLUDE REGEX "^(test_contract|test_gpu_.*|every_size|event_timing)$") # the others need no device
+list(FILTER tests INCLUDE REGEX
+     "^(test_contract|test_(.*_)?gpu_.*|every_size|event_timing)$") # the others need no device
 foreach(target IN LISTS tests)
     list(APPEND steps COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:${target}> ${device}/tests)
 endforeach()

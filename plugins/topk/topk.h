@@ -78,6 +78,11 @@ enum gpurun_status topk_band_supported(struct gpurun_ctx *ctx);
 size_t topk_band_scratch(struct gpurun_ctx *ctx);
 enum gpurun_status topk_launch_band(struct gpurun_ctx *ctx);
 
+enum gpurun_status topk_maxima_supported(struct gpurun_ctx *ctx);
+size_t topk_maxima_scratch(struct gpurun_ctx *ctx);
+size_t topk_maxima_state(struct gpurun_ctx *ctx);
+enum gpurun_status topk_launch_maxima(struct gpurun_ctx *ctx);
+
 enum gpurun_status topk_cub_supported(struct gpurun_ctx *ctx);
 size_t topk_cub_scratch(struct gpurun_ctx *ctx);
 enum gpurun_status topk_launch_cub(struct gpurun_ctx *ctx);

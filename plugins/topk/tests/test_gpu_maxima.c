@@ -1,0 +1,316 @@
+/*
+ * topk's variant "maxima" on a real device, on data made from its own constants: sizes about each edge, and
+ * best elements that stand where a level does not expect them. Every answer is held against the plain
+ * reference.
+ */
+#include "topk.h"
+#include "topk_maxima.h"
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef GPURUN_WITH_CUDA
+#include <cuda_runtime_api.h>
+
+enum { TENSORS = 4, OFFSET_MAX = 3, POISON = 0xa5 };
+
+struct job {
+    struct gpurun_ctx ctx; /* first: the hooks get its address */
+    struct topk_options options;
+    struct topk_state state;
+    struct gpurun_tensor tensors[TENSORS];
+    void *memory[TENSORS];
+    int tensor_count, offset; /* elements that the input begins behind an aligned place */
+    char message[512];
+};
+
+#include "plugin_tensors.h"
+
+#define REQUIRE(call) ck_assert_msg((call) == cudaSuccess, "%s", #call)
+
+/* Managed memory, so that host and device see the same. */
+static struct gpurun_tensor *managed_tensor(struct gpurun_ctx *ctx, const char *name,
+                                            enum gpurun_role role, enum gpurun_dtype dtype,
+                                            int rank, const int64_t *dims)
+{
+    struct job *job = (struct job *)ctx;
+    const int place = job->tensor_count;
+    struct gpurun_tensor *t = fake_allocate(ctx, name, role, dtype, rank, dims);
+    const size_t before = role == GPURUN_IN ? (size_t)job->offset * gpurun_dtype_bytes(dtype) : 0;
+
+    free(t->host);
+    REQUIRE(cudaMallocManaged(&job->memory[place], before + t->bytes + 1, cudaMemAttachGlobal));
+    t->host = t->dev = (char *)job->memory[place] + before;
+    return t;
+}
+
+static const struct gpurun_core managed_core = FAKE_CORE(managed_tensor, fake_no_file);
+
+static const struct gpurun_variant *maxima(void)
+{
+    for (uint32_t i = 0; i < gpurun_plugin.variant_count; i++)
+        if (strcmp(gpurun_plugin.variants[i].name, "maxima") == 0)
+            return &gpurun_plugin.variants[i];
+    return NULL;
+}
+
+static struct job *job_new(enum gpurun_dtype dtype, int64_t rows, int64_t n, int64_t k, int offset)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    struct cudaDeviceProp device;
+
+    REQUIRE(cudaGetDeviceProperties(&device, 0));
+    job->ctx = (struct gpurun_ctx){
+        .core = &managed_core,
+        .options = &job->options,
+        .state = &job->state,
+        .threads = 1,
+        .device = {.compute = 10 * device.major + device.minor,
+                   .sm_count = device.multiProcessorCount,
+                   .shared_bytes = device.sharedMemPerBlockOptin},
+    };
+    job->options = (struct topk_options){
+        .n = n, .rows = rows, .k = k, .dtype = dtype, .sorted = 1, .block = 256, .grid = 32};
+    job->offset = offset;
+    ck_assert_int_eq(gpurun_plugin.setup(&job->ctx), GPURUN_OK);
+    return job;
+}
+
+/* Runs it twice with the same state, as a job does, and proves both answers. Frees the job. */
+static void job_prove(struct job *job)
+{
+    const struct gpurun_variant *v = maxima();
+    const size_t scratch_bytes = v->scratch_bytes(&job->ctx),
+                 state_bytes = v->state_bytes(&job->ctx);
+
+    ck_assert_msg(v->supported(&job->ctx) == GPURUN_OK, "%s", job->message);
+    REQUIRE(cudaMalloc(&job->ctx.scratch, scratch_bytes));
+    REQUIRE(cudaMalloc(&job->ctx.variant_state, state_bytes));
+    REQUIRE(cudaMemset(job->ctx.variant_state, 0, state_bytes));
+    for (int run = 0; run < 2; run++) {
+        struct gpurun_proof proof = {.mode = GPURUN_VERIFY_FULL};
+
+        REQUIRE(cudaMemset(job->ctx.scratch, POISON, scratch_bytes));
+        for (int i = 1; i < job->tensor_count; i++)
+            memset(job->tensors[i].host, POISON, job->tensors[i].bytes);
+        ck_assert_msg(gpurun_plugin.run_gpu(&job->ctx, v) == GPURUN_OK, "%s", job->message);
+        REQUIRE(cudaDeviceSynchronize());
+        ck_assert_int_eq(gpurun_plugin.verify(&job->ctx, &proof), GPURUN_OK);
+        ck_assert_msg(proof.wrong == 0, "n %ld k %ld offset %d, run %d: %s", (long)job->options.n,
+                      (long)job->options.k, job->offset, run, job->message);
+    }
+    gpurun_plugin.teardown(&job->ctx);
+    cudaFree(job->ctx.scratch);
+    cudaFree(job->ctx.variant_state);
+    for (int i = 0; i < job->tensor_count; i++)
+        cudaFree(job->memory[i]);
+    free(job);
+}
+
+/* --- data --- */
+
+enum { GROUP = MAXIMA_GROUP_BYTES / 4, TILE = MAXIMA_GROUPS * GROUP }; /* elements of 4 bytes */
+
+static int32_t noise(int64_t i)
+{
+    return (int32_t)((uint64_t)i * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+static int32_t rising(int64_t i)
+{
+    return (int32_t)i;
+}
+
+static int32_t falling(int64_t i)
+{
+    return (int32_t)-i;
+}
+
+static int32_t lowest(int64_t i)
+{
+    (void)i;
+    return INT32_MIN;
+}
+
+static int32_t one_of_ten(int64_t i)
+{
+    return noise(i) % 10;
+}
+
+/* Fewer parts than k have a large one, but many of it: the level must search. */
+static int32_t large_in_few(int64_t i, int64_t piece, int64_t parts)
+{
+    const bool is_large = i % piece == 5 % piece && i / piece % MAXIMA_PARTS < parts;
+
+    return is_large ? 1000 + (int32_t)(i / piece * 3 % 977) : (int32_t)(i % 3);
+}
+
+static int32_t large_in_few_tiles(int64_t i)
+{
+    return large_in_few(i, TILE, MAXIMA_ONE_K_MAX - 1);
+}
+
+static int32_t large_in_few_groups(int64_t i)
+{
+    return large_in_few(i, GROUP, MAXIMA_ONE_K_MAX / 4);
+}
+
+static int32_t large_in_few_vectors(int64_t i)
+{
+    return i % (4 * MAXIMA_PARTS) < 4 ? 1000 + noise(i) % 977 : (int32_t)(i % 3);
+}
+
+/* As many large elements as are ranked and one more, in few groups. */
+static int32_t more_than_is_ranked(int64_t i)
+{
+    return i % 7 == 0 && i / 7 <= MAXIMA_WIDE_FOUND ? 1000 + noise(i) % 977 : -(int32_t)(i % 3);
+}
+
+static void prove(int32_t (*data)(int64_t), int64_t n, int64_t k, int offset)
+{
+    struct job *job = job_new(GPURUN_INT32, 1, n, k < n ? k : n, offset);
+    int32_t *in = job->tensors[0].host;
+
+    for (int64_t i = 0; i < n; i++)
+        in[i] = data(i);
+    job_prove(job);
+}
+
+/* --- tests --- */
+
+static const int64_t ks[] = {1, 20, MAXIMA_ONE_K_MAX, MAXIMA_ONE_K_MAX + 1, MAXIMA_K_MAX};
+
+START_TEST(sizes_about_each_edge)
+{
+    static const int64_t edges[] = {
+        4, 32, GROUP, 2 * GROUP, TILE, 2 * TILE, MAXIMA_ALL * TILE, MAXIMA_PARTS * TILE,
+    };
+
+    for (size_t e = 0; e < sizeof(edges) / sizeof(edges[0]); e++)
+        for (int64_t n = edges[e] - 2; n <= edges[e] + 2; n++)
+            prove(noise, n, ks[_i], (int)(n % (OFFSET_MAX + 1)));
+}
+END_TEST
+
+START_TEST(one_launch_and_two)
+{
+    for (int offset = 0; offset <= OFFSET_MAX; offset++) {
+        prove(noise, (int64_t)MAXIMA_ONE_LAUNCH_TILES * TILE, ks[_i], offset);
+        prove(one_of_ten, (int64_t)MAXIMA_ONE_LAUNCH_TILES * TILE + 3 * GROUP + 1, ks[_i], offset);
+    }
+}
+END_TEST
+
+START_TEST(ordered_and_tied)
+{
+    static int32_t (*const all[])(int64_t) = {rising, falling, lowest, one_of_ten};
+
+    for (size_t d = 0; d < sizeof(all) / sizeof(all[0]); d++) {
+        prove(all[d], 3 * TILE + 7, ks[_i], 1);
+        prove(all[d], (int64_t)(MAXIMA_ONE_LAUNCH_TILES + 1) * TILE, ks[_i], 0);
+    }
+}
+END_TEST
+
+START_TEST(best_in_few_parts)
+{
+    const int64_t tiles = MAXIMA_PARTS * (MAXIMA_FOUND / (MAXIMA_ONE_K_MAX - 1) + 2);
+
+    prove(large_in_few_tiles, tiles * TILE, ks[_i], 0);
+    prove(large_in_few_groups, (int64_t)MAXIMA_PARTS * TILE, ks[_i], 2);
+    prove(large_in_few_vectors, 5 * TILE + 11, ks[_i], 0);
+    prove(large_in_few_vectors, MAXIMA_GROUPS * GROUP - 9, ks[_i], 0);
+}
+END_TEST
+
+START_TEST(more_than_is_ranked_at_once)
+{
+    prove(more_than_is_ranked, 8 * TILE, ks[_i], 3);
+    prove(rising, MAXIMA_WIDE_FOUND + 1, ks[_i], 0);
+    prove(lowest, MAXIMA_WIDE_FOUND, ks[_i], 0);
+}
+END_TEST
+
+/* Rows that begin at any place in a vector; long numbers, both orders. */
+START_TEST(rows_of_long_numbers)
+{
+    static const int64_t sizes[] = {1, 2, 255, 1025, TILE / 2 - 1, TILE + 1};
+
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+        struct job *job = job_new(_i % 2 ? GPURUN_DOUBLE : GPURUN_INT64, 37, sizes[s],
+                                  sizes[s] < 20 ? sizes[s] : 20, _i / 2);
+        int64_t *whole = job->tensors[0].host;
+        double *real = job->tensors[0].host;
+
+        for (int64_t i = 0; i < job->tensors[0].elems; i++) {
+            if (_i % 2)
+                real[i] = noise(i) % 16 == 0 ? -0.0 : noise(i) / 65536 - 7;
+            else
+                whole[i] = (int64_t)noise(i) << 32 | (uint32_t)noise(i + 1);
+        }
+        job_prove(job);
+    }
+}
+END_TEST
+
+START_TEST(what_it_does_not_do)
+{
+    struct job *job = job_new(GPURUN_INT32, 1, 5000, MAXIMA_K_MAX + 1, 0);
+
+    ck_assert_int_eq(maxima()->supported(&job->ctx), GPURUN_UNSUPPORTED);
+    ck_assert_str_eq(job->message, "k: ranks what is left one by one: k = 2049 is above 2048");
+    job->options.k = MAXIMA_ONE_K_MAX + 1;
+    ck_assert_int_eq(maxima()->supported(&job->ctx), GPURUN_OK);
+    job->ctx.device.shared_bytes = 48 << 10;
+    ck_assert_int_eq(maxima()->supported(&job->ctx), GPURUN_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(job->message, "this device has 49152"));
+    job->options.rows = 2;
+    ck_assert_int_eq(maxima()->supported(&job->ctx), GPURUN_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(job->message, "use radix for rows = 2"));
+    job->options.rows = 1;
+    job->options.distinct = 1;
+    ck_assert_int_eq(maxima()->supported(&job->ctx), GPURUN_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(job->message, "use radix for distinct values"));
+    gpurun_plugin.teardown(&job->ctx);
+    for (int i = 0; i < job->tensor_count; i++)
+        cudaFree(job->memory[i]);
+    free(job);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("gpu_maxima");
+    TCase *tests = tcase_create("maxima");
+    const int k_count = (int)(sizeof(ks) / sizeof(ks[0]));
+    SRunner *runner;
+    int failed, devices = 0;
+
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        printf("skipped: no device\n");
+        return 77;
+    }
+    tcase_add_loop_test(tests, sizes_about_each_edge, 0, k_count);
+    tcase_add_loop_test(tests, one_launch_and_two, 0, k_count);
+    tcase_add_loop_test(tests, ordered_and_tied, 0, k_count);
+    tcase_add_loop_test(tests, best_in_few_parts, 0, k_count);
+    tcase_add_loop_test(tests, more_than_is_ranked_at_once, 0, k_count);
+    tcase_add_loop_test(tests, rows_of_long_numbers, 0, 4);
+    tcase_add_test(tests, what_it_does_not_do);
+    suite_add_tcase(suite, tests);
+    runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* no CUDA after a fork */
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+#else
+#include <stdio.h>
+
+int main(void)
+{
+    printf("skipped: no device\n");
+    return 77;
+}
+#endif

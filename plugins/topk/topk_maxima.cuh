@@ -1,0 +1,637 @@
+/*
+ * Between the files of the maxima variant: how a row is cut, the maxima of its pieces, and how one block
+ * narrows them down to the k best elements.
+ *
+ * A row is cut into tiles of 64 KiB and those into groups of 2 KiB, all aligned to 16 bytes. The k best
+ * elements of a row lie in the k tiles that are best by (maximum, lower place first): an element of any other
+ * tile comes after the maximum of each of those k. So it is with the groups of those tiles. Ties are broken
+ * by the place on every level, so that exactly k are looked at whatever the data.
+ */
+#ifndef TOPK_MAXIMA_CUH
+#define TOPK_MAXIMA_CUH
+
+#include "topk_device.cuh"
+#include "topk_list.cuh"
+#include "topk_maxima.h"
+
+enum {
+    MAXIMA_LOADS = 4, /* vectors that a thread has in flight; a warp's are one group */
+    MAXIMA_GROUP_VECTORS = 32 * MAXIMA_LOADS,
+};
+
+static_assert(MAXIMA_GROUP_VECTORS * MAXIMA_VECTOR_BYTES == MAXIMA_GROUP_BYTES, "");
+
+template <typename BITS> struct __align__(16) maxima_vector
+{
+    BITS item[MAXIMA_VECTOR_BYTES / sizeof(BITS)];
+};
+
+/* A row's elements are base[begin] to base[end - 1]; base is aligned to a vector. */
+template <typename BITS> struct maxima_span {
+    const BITS *base;
+    int64_t begin, end;
+    uint64_t flip;
+};
+
+/* The maximum of a tile or a group, or an element; place is where it stands in what its level looks at. One
+ * of key 0 at MAXIMA_NOWHERE comes after all others. */
+template <typename BITS> struct __align__(2 * sizeof(BITS)) maxima_item
+{
+    BITS key;
+    uint32_t place;
+};
+
+#define MAXIMA_NOWHERE UINT32_MAX
+
+template <typename BITS> struct maxima_shared {
+    struct maxima_item<BITS> part[MAXIMA_PARTS];
+    struct maxima_item<BITS> found[MAXIMA_FOUND];
+    uint32_t list[MAXIMA_LIST];     /* pieces that a level leaves to the next, in rising order */
+    struct maxima_item<BITS> limit; /* none after it is among the k best */
+    int found_count, total;
+};
+
+template <typename BITS> static constexpr __host__ __device__ int maxima_width()
+{
+    return MAXIMA_VECTOR_BYTES / static_cast<int>(sizeof(BITS));
+}
+
+/* Elements of a group and of a tile. */
+template <typename BITS> static constexpr __host__ __device__ int64_t maxima_group()
+{
+    return static_cast<int64_t>(MAXIMA_GROUP_VECTORS) * maxima_width<BITS>();
+}
+
+template <typename BITS> static constexpr __host__ __device__ int64_t maxima_tile()
+{
+    return MAXIMA_GROUPS * maxima_group<BITS>();
+}
+
+template <typename BITS>
+static __device__ __forceinline__ struct maxima_span<BITS> maxima_span_of(struct topk_rows rows,
+                                                                          int64_t row) {
+    const BITS *in = topk_row<BITS>(rows, row);
+    const int64_t begin =
+        static_cast<int64_t>(reinterpret_cast<uintptr_t>(in) % MAXIMA_VECTOR_BYTES / sizeof(BITS));
+    const struct maxima_span<BITS> span = {
+        in - begin, begin, begin + rows.n, rows.flip
+    };
+
+    return span;
+}
+
+static __host__ __device__ __forceinline__ bool
+maxima_before(struct maxima_item<uint32_t> a, struct maxima_item<uint32_t> b)
+{
+    return (static_cast<uint64_t>(a.key) << 32 | ~a.place) >
+           (static_cast<uint64_t>(b.key) << 32 | ~b.place);
+}
+
+static __host__ __device__ __forceinline__ bool maxima_before(struct maxima_item<uint64_t> a,
+                                                              struct maxima_item<uint64_t> b)
+{
+    return a.key > b.key || (a.key == b.key && a.place < b.place);
+}
+
+/* --- the maxima of a row ---------------------------------------------------------------------------- */
+
+/* The largest of a warp's keys, in all its lanes. */
+static __device__ __forceinline__ uint32_t maxima_of_warp(uint32_t key)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    for (int distance = 16; distance > 0; distance /= 2) {
+        const uint32_t other = __shfl_xor_sync(0xffffffffu, key, distance);
+        key = other > key ? other : key;
+    }
+    return key;
+#else
+    return __reduce_max_sync(0xffffffffu, key);
+#endif
+}
+
+static __device__ __forceinline__ uint64_t maxima_of_warp(uint64_t key)
+{
+    const uint32_t high = static_cast<uint32_t>(key >> 32);
+    const uint32_t best_high = maxima_of_warp(high);
+    const uint32_t low = high == best_high ? static_cast<uint32_t>(key) : 0;
+
+    return static_cast<uint64_t>(best_high) << 32 | maxima_of_warp(low);
+}
+
+/* Each byte is wanted once: past the L1. */
+static __device__ __forceinline__ struct maxima_vector<uint32_t>
+maxima_stream(const struct maxima_vector<uint32_t> *from) {
+    struct maxima_vector<uint32_t> v;
+
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(v.item[0]), "=r"(v.item[1]), "=r"(v.item[2]), "=r"(v.item[3])
+        : "l"(from));
+    return v;
+}
+
+static __device__ __forceinline__ struct maxima_vector<uint64_t>
+maxima_stream(const struct maxima_vector<uint64_t> *from) {
+    struct maxima_vector<uint64_t> v;
+
+    asm("ld.global.nc.L1::no_allocate.v2.u64 {%0, %1}, [%2];"
+        : "=l"(v.item[0]), "=l"(v.item[1])
+        : "l"(from));
+    return v;
+}
+
+/* The largest key of a group, in all lanes of the warp that calls. What is no part of the row counts as key
+ * 0, which changes no maximum. */
+template <typename BITS, bool REAL>
+static __device__ __forceinline__ BITS maxima_of_group(const struct maxima_span<BITS> &span,
+                                                       int64_t group)
+{
+    constexpr int width = maxima_width<BITS>();
+    const int64_t first = group * maxima_group<BITS>() + threadIdx.x % 32 * width;
+    BITS best = 0;
+
+    if (group * maxima_group<BITS>() >= span.begin &&
+        (group + 1) * maxima_group<BITS>() <= span.end) {
+        struct maxima_vector<BITS> v[MAXIMA_LOADS];
+
+#pragma unroll
+        for (int l = 0; l < MAXIMA_LOADS; l++)
+            v[l] = maxima_stream(reinterpret_cast<const struct maxima_vector<BITS> *>(
+                span.base + first + l * 32 * width));
+#pragma unroll
+        for (int l = 0; l < MAXIMA_LOADS; l++)
+#pragma unroll
+            for (int j = 0; j < width; j++) {
+                const BITS key = topk_key<REAL>(v[l].item[j], span.flip);
+                best = key > best ? key : best;
+            }
+    } else {
+#pragma unroll 1
+        for (int e = 0; e < MAXIMA_LOADS * width; e++) {
+            const int64_t at = first + e / width * 32 * width + e % width;
+
+            if (at >= span.begin && at < span.end) {
+                const BITS key = topk_key<REAL>(span.base[at], span.flip);
+                best = key > best ? key : best;
+            }
+        }
+    }
+    return maxima_of_warp(best);
+}
+
+/* Writes the maxima of a tile and of its groups. Warp 0 writes; the caller orders what follows. */
+template <typename BITS, bool REAL, int BLOCK>
+static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<BITS> &span,
+                                                      int64_t tile, BITS *tile_maxima,
+                                                      BITS *group_maxima)
+{
+    __shared__ BITS maxima[MAXIMA_GROUPS];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int64_t first = tile * MAXIMA_GROUPS;
+
+#pragma unroll
+    for (int g = warp; g < MAXIMA_GROUPS; g += BLOCK / 32) {
+        const BITS best = maxima_of_group<BITS, REAL>(span, first + g);
+
+        if (lane == 0)
+            maxima[g] = best;
+    }
+    __syncthreads();
+    if (warp == 0) {
+        const BITS best = maxima_of_warp(maxima[lane]);
+
+        if ((first + lane) * maxima_group<BITS>() < span.end)
+            group_maxima[first + lane] = maxima[lane];
+        if (lane == 0)
+            tile_maxima[tile] = best;
+    }
+}
+
+/* --- what a level selects from ------------------------------------------------------------------------
+ *
+ * A source has slots() slots of WIDTH items each, in the order of the row. fetch() only loads, so that several
+ * slots are in flight, and gives a bit for each item that is there.
+ */
+
+/* The maxima of all tiles. Written by other blocks, maybe of this very launch: never from the L1. */
+template <typename BITS> struct maxima_tiles {
+    enum { WIDTH = 1, LOADS = 32 / sizeof(BITS) };
+    const BITS *maxima;
+    int count;
+
+    __device__ __forceinline__ int slots() const
+    {
+        return count;
+    }
+    __device__ __forceinline__ int64_t piece(uint32_t place) const
+    {
+        return place;
+    }
+    __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
+    {
+        bits[0] = __ldcg(&maxima[slot]);
+        return 1;
+    }
+    __device__ __forceinline__ BITS key(BITS bits) const
+    {
+        return bits;
+    }
+};
+
+/* The maxima of the groups of listed tiles. */
+template <typename BITS> struct maxima_groups {
+    enum { WIDTH = 1, LOADS = 4 };
+    const BITS *maxima;
+    const uint32_t *tiles;
+    int tile_count;
+    uint32_t count; /* groups of the row */
+
+    __device__ __forceinline__ int slots() const
+    {
+        return tile_count * MAXIMA_GROUPS;
+    }
+    __device__ __forceinline__ int64_t piece(uint32_t place) const
+    {
+        return tiles[place / MAXIMA_GROUPS] * MAXIMA_GROUPS + place % MAXIMA_GROUPS;
+    }
+    __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
+    {
+        const int64_t group = piece(slot);
+
+        if (group >= count)
+            return 0;
+        bits[0] = __ldcg(&maxima[group]);
+        return 1;
+    }
+    __device__ __forceinline__ BITS key(BITS bits) const
+    {
+        return bits;
+    }
+};
+
+/* The elements of listed groups. A piece is an element's index. */
+template <typename BITS, bool REAL> struct maxima_elements {
+    enum { WIDTH = MAXIMA_VECTOR_BYTES / sizeof(BITS), LOADS = MAXIMA_LOADS };
+    struct maxima_span<BITS> span;
+    const uint32_t *groups;
+    int group_count;
+
+    __device__ __forceinline__ int slots() const
+    {
+        return group_count * MAXIMA_GROUP_VECTORS;
+    }
+    __device__ __forceinline__ int64_t piece(uint32_t place) const
+    {
+        constexpr uint32_t group = MAXIMA_GROUP_VECTORS * WIDTH;
+
+        return static_cast<int64_t>(groups[place / group]) * group + place % group - span.begin;
+    }
+    __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
+    {
+        const int64_t at =
+            (static_cast<int64_t>(groups[slot / MAXIMA_GROUP_VECTORS]) * MAXIMA_GROUP_VECTORS +
+             slot % MAXIMA_GROUP_VECTORS) *
+            WIDTH;
+
+        if (at >= span.begin && at + WIDTH <= span.end) {
+            const struct maxima_vector<BITS> v =
+                *reinterpret_cast<const struct maxima_vector<BITS> *>(span.base + at);
+#pragma unroll
+            for (int j = 0; j < WIDTH; j++)
+                bits[j] = v.item[j];
+            return (1u << WIDTH) - 1;
+        }
+        return fetch_edge(at, bits);
+    }
+    __device__ __forceinline__ unsigned fetch_edge(int64_t at, BITS (&bits)[WIDTH]) const
+    {
+        unsigned there = 0;
+
+#pragma unroll
+        for (int j = 0; j < WIDTH; j++) {
+            if (at + j >= span.begin && at + j < span.end) {
+                bits[j] = span.base[at + j];
+                there |= 1u << j;
+            }
+        }
+        return there;
+    }
+    __device__ __forceinline__ BITS key(BITS bits) const
+    {
+        return topk_key<REAL>(bits, span.flip);
+    }
+};
+
+/* --- one level -------------------------------------------------------------------------------------- */
+
+/* Calls use(slot, keys, there) for the thread's slots, in rising order; what is not there has key 0. Slots are
+ * dealt so that those of a part, which BLOCK / MAXIMA_PARTS neighbouring threads have, are MAXIMA_PARTS apart:
+ * in sorted data the best stand side by side, and so in different parts. */
+template <int BLOCK, typename BITS, typename SOURCE, typename USE>
+static __device__ __forceinline__ void maxima_each(const SOURCE &source, USE use)
+{
+    constexpr int sharers = BLOCK / MAXIMA_PARTS, loads = SOURCE::LOADS, width = SOURCE::WIDTH;
+    const int slots = source.slots();
+    const int mine = threadIdx.x / sharers + threadIdx.x % sharers * MAXIMA_PARTS;
+
+#pragma unroll 1
+    for (int base = mine; base < slots; base += loads * BLOCK) {
+        BITS keys[loads][width];
+        unsigned there[loads];
+
+#pragma unroll
+        for (int l = 0; l < loads; l++)
+            there[l] = base + l * BLOCK < slots ? source.fetch(base + l * BLOCK, keys[l]) : 0;
+#pragma unroll
+        for (int l = 0; l < loads; l++) {
+#pragma unroll
+            for (int j = 0; j < width; j++)
+                keys[l][j] = there[l] >> j & 1 ? source.key(keys[l][j]) : 0;
+            use(base + l * BLOCK, keys[l], there[l]);
+        }
+    }
+}
+
+/* The largest of a slot's keys. */
+template <typename BITS, int WIDTH>
+static __device__ __forceinline__ BITS maxima_of_slot(const BITS (&keys)[WIDTH])
+{
+    BITS best = keys[0];
+
+#pragma unroll
+    for (int j = 1; j < WIDTH; j++)
+        best = keys[j] > best ? keys[j] : best;
+    return best;
+}
+
+/* Of how many of `count` items is_before(item) is true. The BLOCK / MAXIMA_PARTS neighbouring threads that ask
+ * the same share the work and the answer; all lanes of a warp call it. */
+template <int BLOCK, typename BITS, typename TEST>
+static __device__ __forceinline__ int maxima_tally(const struct maxima_item<BITS> *items, int count,
+                                                   TEST is_before)
+{
+    constexpr int sharers = BLOCK / MAXIMA_PARTS;
+    int before = 0;
+
+    for (int i = threadIdx.x % sharers; i < count; i += sharers)
+        before += is_before(items[i]);
+#pragma unroll
+    for (int distance = 1; distance < sharers; distance *= 2)
+        before += __shfl_xor_sync(0xffffffffu, before, distance);
+    return before;
+}
+
+/* Sets a limit that at least k items do not come after: the k-th best of the parts' best. Gives the thread's own
+ * best; places of both are slots, and the limit's the last one in its slot. Ends with a barrier. */
+template <int BLOCK, typename BITS, typename SOURCE>
+static __device__ __forceinline__ struct maxima_item<BITS>
+maxima_guess(const SOURCE &source, int k, struct maxima_shared<BITS> *shared) {
+    constexpr int sharers = BLOCK / MAXIMA_PARTS, width = SOURCE::WIDTH;
+    struct maxima_item<BITS> own = {0, MAXIMA_NOWHERE}, best;
+
+    if (threadIdx.x == 0) {
+        shared->limit = own; /* holds where fewer than k parts have an item */
+        shared->found_count = 0;
+    }
+    maxima_each<BLOCK, BITS>(source, [&](int slot, const BITS (&keys)[width], unsigned there) {
+        const BITS key = maxima_of_slot(keys);
+
+        if (there && (key > own.key || own.place == MAXIMA_NOWHERE)) {
+            own.key = key;
+            own.place = slot;
+        }
+    });
+    best = own;
+#pragma unroll
+    for (int distance = 1; distance < sharers; distance *= 2) {
+        const struct maxima_item<BITS> other = {
+            __shfl_xor_sync(0xffffffffu, best.key, distance),
+                __shfl_xor_sync(0xffffffffu, best.place, distance)
+        };
+        best = maxima_before(other, best) ? other : best;
+    }
+    if (threadIdx.x % sharers == 0)
+        shared->part[threadIdx.x / sharers] = best;
+    __syncthreads();
+
+    const int rank =
+        maxima_tally<BLOCK>(shared->part, MAXIMA_PARTS, [=](struct maxima_item<BITS> other) {
+            return maxima_before(other, best);
+        });
+
+    if (rank == k - 1 && best.place != MAXIMA_NOWHERE) {
+        shared->limit.key = best.key;
+        shared->limit.place = best.place * width + width - 1;
+    }
+    __syncthreads();
+    return own;
+}
+
+/* Puts what does not come after the limit into `found`, in any order, as far as there is room. Ends with a
+ * barrier. */
+template <int BLOCK, typename BITS, typename SOURCE>
+static __device__ __forceinline__ void maxima_collect(const SOURCE &source,
+                                                      struct maxima_item<BITS> own,
+                                                      struct maxima_shared<BITS> *shared)
+{
+    constexpr int width = SOURCE::WIDTH;
+    const struct maxima_item<BITS> limit = shared->limit;
+
+    if (own.place != MAXIMA_NOWHERE && own.key >= limit.key)
+        maxima_each<BLOCK, BITS>(source, [&](int slot, const BITS(&keys)[width], unsigned there) {
+            if (maxima_of_slot(keys) < limit.key)
+                return;
+#pragma unroll
+            for (int j = 0; j < width; j++) {
+                const struct maxima_item<BITS> item = {
+                    keys[j], static_cast<uint32_t>(slot *width + j)
+                };
+
+                if ((there >> j & 1) && !maxima_before(limit, item)) {
+                    const int at = atomicAdd(&shared->found_count, 1);
+
+                    if (at < MAXIMA_FOUND)
+                        shared->found[at] = item;
+                }
+            }
+        });
+    __syncthreads();
+}
+
+/* How many items do not come after the limit, in the whole block. */
+template <int BLOCK, typename BITS, typename SOURCE>
+static __device__ int maxima_count(const SOURCE &source, struct maxima_item<BITS> limit,
+                                   struct maxima_shared<BITS> *shared)
+{
+    constexpr int width = SOURCE::WIDTH;
+    int count = 0;
+
+    __syncthreads();
+    if (threadIdx.x == 0)
+        shared->total = 0;
+    __syncthreads();
+    maxima_each<BLOCK, BITS>(source, [&](int slot, const BITS(&keys)[width], unsigned there) {
+#pragma unroll
+        for (int j = 0; j < width; j++) {
+            const struct maxima_item<BITS> item = {
+                keys[j], static_cast<uint32_t>(slot *width + j)
+            };
+
+            count += (there >> j & 1) && !maxima_before(limit, item);
+        }
+    });
+    if (count > 0)
+        atomicAdd(&shared->total, count);
+    __syncthreads();
+    return shared->total;
+}
+
+/* The k-th best item of more than k, bit by bit: for data whose best all fall to few parts. */
+template <int BLOCK, typename BITS, typename SOURCE>
+static __device__ __noinline__ void maxima_search(const SOURCE &source, int k,
+                                                  struct maxima_shared<BITS> *shared)
+{
+    struct maxima_item<BITS> kth = {
+        0, MAXIMA_NOWHERE
+    };
+
+    for (int bit = 8 * sizeof(BITS) - 1; bit >= 0; bit--) {
+        struct maxima_item<BITS> limit = kth;
+
+        limit.key |= static_cast<BITS>(1) << bit;
+        if (maxima_count<BLOCK>(source, limit, shared) >= k)
+            kth.key = limit.key;
+    }
+    for (int bit = 31; bit >= 0; bit--) {
+        struct maxima_item<BITS> limit = kth;
+
+        limit.place ^= 1u << bit;
+        if (maxima_count<BLOCK>(source, limit, shared) >= k)
+            kth.place = limit.place;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        shared->limit = kth;
+        shared->found_count = 0;
+    }
+    __syncthreads();
+}
+
+/* Finds the k best items of a source, or all where they are fewer, and hardly more: how many, at most
+ * MAXIMA_FOUND, in shared->found. All threads of the block call it; it ends with a barrier. */
+template <int BLOCK, typename BITS, typename SOURCE>
+static __device__ __forceinline__ int maxima_find(const SOURCE &source, int k,
+                                                  struct maxima_shared<BITS> *shared)
+{
+    const struct maxima_item<BITS> own = maxima_guess<BLOCK>(source, k, shared);
+
+    maxima_collect<BLOCK>(source, own, shared);
+    if (shared->found_count > MAXIMA_FOUND) {
+        maxima_search<BLOCK>(source, k, shared);
+        maxima_collect<BLOCK>(source, own, shared);
+    }
+    return shared->found_count;
+}
+
+/* Calls use(item, rank) in one thread for each item that was found. */
+template <int BLOCK, typename BITS, typename USE>
+static __device__ __forceinline__ void maxima_ranked(const struct maxima_shared<BITS> *shared,
+                                                     int found, USE use)
+{
+    constexpr int sharers = BLOCK / MAXIMA_PARTS;
+
+    for (int base = 0; base < found; base += MAXIMA_PARTS) {
+        const int at = base + threadIdx.x / sharers;
+        const struct maxima_item<BITS> mine = shared->found[at];
+        const int rank =
+            maxima_tally<BLOCK>(shared->found, found, [=](struct maxima_item<BITS> other) {
+                return maxima_before(other, mine);
+            });
+
+        if (at < found && threadIdx.x % sharers == 0)
+            use(mine, rank);
+    }
+}
+
+/* The pieces that hold the k best items of a level into shared->list, in rising order; how many. All threads
+ * of the block call it; it ends with a barrier, and the source may be of the list that it replaces. */
+template <int BLOCK, typename BITS, typename SOURCE>
+static __device__ __forceinline__ int maxima_narrow(const SOURCE &source, int k,
+                                                    struct maxima_shared<BITS> *shared)
+{
+    const int found = maxima_find<BLOCK>(source, k, shared);
+    const int at = threadIdx.x / (BLOCK / MAXIMA_PARTS), count = found > MAXIMA_LIST ? k : found;
+    struct maxima_item<BITS> *kept = found > MAXIMA_LIST ? shared->part : shared->found;
+
+    if (found > MAXIMA_LIST) {
+        maxima_ranked<BLOCK>(shared, found, [=](struct maxima_item<BITS> item, int rank) {
+            if (rank < k)
+                kept[rank] = item;
+        });
+        __syncthreads();
+    }
+
+    const uint32_t place = kept[at].place;
+    const int before = maxima_tally<BLOCK>(
+        kept, count, [=](struct maxima_item<BITS> other) { return other.place < place; });
+    const int64_t piece = at < count ? source.piece(place) : 0; /* before the list changes */
+
+    __syncthreads();
+    if (at < count)
+        shared->list[before] = static_cast<uint32_t>(piece);
+    __syncthreads();
+    return count;
+}
+
+/* The list of all `count` pieces. */
+template <typename BITS>
+static __device__ __forceinline__ int maxima_all(int count, struct maxima_shared<BITS> *shared)
+{
+    if (static_cast<int>(threadIdx.x) < count)
+        shared->list[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    return count;
+}
+
+/* From the maxima of a row to its answer, by one block. A level of few pieces needs no maxima. */
+template <typename BITS, bool REAL, int BLOCK>
+static __device__ __forceinline__ void
+maxima_finish(const struct topk_rows &rows, int64_t row, const struct maxima_span<BITS> &span,
+              const BITS *tile_maxima, const BITS *group_maxima)
+{
+    __shared__ struct maxima_shared<BITS> shared;
+    const int k = static_cast<int>(rows.k);
+    const int64_t groups = (span.end + maxima_group<BITS>() - 1) / maxima_group<BITS>();
+    const int tiles = static_cast<int>((groups + MAXIMA_GROUPS - 1) / MAXIMA_GROUPS);
+    int count;
+
+    if (tiles == 1) {
+        count = maxima_all(static_cast<int>(groups), &shared);
+    } else {
+        const struct maxima_tiles<BITS> all = {
+            tile_maxima, tiles
+        };
+
+        count = tiles <= MAXIMA_ALL ? maxima_all(tiles, &shared)
+                                    : maxima_narrow<BLOCK>(all, k, &shared);
+
+        const struct maxima_groups<BITS> of_tiles = {
+            group_maxima, shared.list, count, static_cast<uint32_t>(groups)
+        };
+
+        count = maxima_narrow<BLOCK>(of_tiles, k, &shared);
+    }
+
+    const struct maxima_elements<BITS, REAL> elements = {
+        span, shared.list, count
+    };
+    const int found = maxima_find<BLOCK>(elements, k, &shared);
+
+    maxima_ranked<BLOCK>(&shared, found, [&](struct maxima_item<BITS> item, int rank) {
+        if (rank < k)
+            topk_write<BITS>(rows, row, rank, elements.piece(item.place));
+    });
+    if (threadIdx.x == 0)
+        rows.count[row] = rows.k;
+}
+
+#endif
