@@ -3,6 +3,7 @@
  * whose tensors are allocated to the byte, so that a sanitizer sees any step outside them.
  */
 #include "topk.h"
+#include "topk_band.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -814,6 +815,29 @@ START_TEST(run_cpu_is_right_on_arrays_of_many_blocks)
 }
 END_TEST
 
+/* --- where the variant band takes its sample ---------------------------------------------------------- */
+
+START_TEST(the_sample_takes_one_element_of_each_part)
+{
+    static const uint32_t sizes[][2] = {{7, 7}, {1000, 999}, {1000003, 135168}, {4294901760, 512}};
+    const uint32_t n = sizes[_i][0], samples = sizes[_i][1];
+    const struct band_plan plan = {
+        .n = n, .samples = samples, .stride = ((uint64_t)n << 32) / samples};
+    uint64_t moved = 0;
+
+    for (uint32_t i = 0; i < samples; i++) {
+        const uint64_t at = band_sample_at(&plan, i), part = (uint64_t)i * n / samples;
+
+        ck_assert_uint_lt(at, n);
+        ck_assert_uint_ge(at + 1, part); /* the stride is rounded down */
+        ck_assert_uint_lt(at * samples, ((uint64_t)i + 1) * n);
+        moved += at - (at < part ? at : part);
+    }
+    if (n >= 4 * samples) /* on the average the middle of a part */
+        ck_assert_uint_gt(moved * 3, n);
+}
+END_TEST
+
 static Suite *topk_suite(void)
 {
     Suite *suite = suite_create("topk");
@@ -850,6 +874,7 @@ static Suite *topk_suite(void)
     suite_add_tcase(suite, verify);
 
     tcase_set_timeout(both, 60);
+    tcase_add_loop_test(both, the_sample_takes_one_element_of_each_part, 0, 4);
     tcase_add_loop_test(both, run_cpu_is_right_on_small_arrays, 0, 4);
     tcase_add_loop_test(both, run_cpu_is_right_on_arrays_of_many_blocks, 0, 4);
     suite_add_tcase(suite, both);
