@@ -61,7 +61,7 @@ template <int ROWS> static __host__ __device__ constexpr int bytes_stages()
 
 template <int ROWS> static constexpr int bytes_blocks_per_sm()
 {
-    return ROWS == 3 ? 3 : 2;
+    return ROWS == 3 ? 4 : 2;
 }
 
 /* What a block works on. */
