@@ -8,9 +8,9 @@
  *          wrong, the same kernel finds the k-th key digit by digit in the whole row and reads it again.
  * Mapping  one cooperative launch of 2 blocks of 512 threads per SM for everything; tiles go to blocks in
  *          turn. A warp holds back what it finds in shared memory and writes more than 128 at once.
- * Memory   the input once, one element per thread before; k answers; 12 sigma of the sample's rank as band.
- * Bound    memory, and about 3 us for each barrier of the grid: 3 (4-byte) or 6 (8-byte elements) before the
- *          stream, 2 after it. A wrong guess costs 4 or 7 more reads.
+ * Memory   the input once, one element per thread before; k answers; a band of 12 sigma of the sample's rank.
+ * Bound    memory; three barriers of the grid, and the search of a few thousand keys by each block. A
+ *          wrong guess costs 4 (4-byte) or 7 (8-byte elements) more reads.
  * Limits   k <= n / 8, n < 2^32, not distinct; one row.
  *
  * All blocks are resident, as the barriers need: the launch is cooperative, and its grid what fits at once.
