@@ -5,7 +5,7 @@
  * A row is cut into tiles of 64 KiB and those into groups of 2 KiB, all aligned to 16 bytes. The k best
  * elements of a row lie in the k tiles that are best by (maximum, lower place first): an element of any other
  * tile comes after the maximum of each of those k. So it is with the groups of those tiles. Ties are broken
- * by the place on every level, so that exactly k are looked at whatever the data.
+ * by the place on every level, so that few pieces go on whatever the data.
  */
 #ifndef TOPK_MAXIMA_CUH
 #define TOPK_MAXIMA_CUH
