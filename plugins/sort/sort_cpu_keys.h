@@ -20,8 +20,8 @@ enum {
     KEYS_DIGIT_BITS = 11,        /* of one of two passes in the cache, at most */
     KEYS_SPARE_BITS = 5,         /* so many bits more than log2(n) leave few keys open */
     KEYS_LONE_DIGIT_BITS = 13,   /* of the only pass */
-    KEYS_LONE_BYTES = 3 << 13,   /* keys for which one pass is enough: they and the counts fit L1 */
-    KEYS_SMALL_BYTES = 1 << 14,  /* a share, for which one pass is enough, */
+    KEYS_LONE_BYTES = 3 << 13,   /* keys for which one pass is enough */
+    KEYS_SMALL_BYTES = 1 << 14,  /* a share of which one pass makes an end, */
     KEYS_SMALL_SHARES = 1 << 9,  /* unless there would be more of them than this: then */
     KEYS_BUCKET_BYTES = 1 << 17, /* a share that two passes in the cache like */
     KEYS_CACHE_BYTES = 1 << 20,  /* that they can do with */
@@ -33,12 +33,12 @@ enum {
     KEYS_FEW_SAMPLES = 1024, /* if so many elements have no others */
 };
 
-/* Two lines of the cache: one is full, and mispredicted, twice as often. */
+/* Four lines of the cache: longer than one, as a branch is mispredicted each time they are full. */
 struct line {
-    _Alignas(64) char bytes[128];
+    _Alignas(64) char bytes[256];
 };
 
-/* Writes a whole line, past the cache where the machine can. */
+/* Writes them whole, past the cache where the machine can. */
 static inline void line_store(void *to, const struct line *line)
 {
 #ifdef __x86_64__
