@@ -12,32 +12,37 @@
 enum {
     KEYS_CELL_BITS = 20, /* a plan knows keys by so many bits of their range, at most */
     KEYS_CELLS = 1 << KEYS_CELL_BITS,
-    KEYS_SHARES = 1 << 11,                            /* of a pass in memory; */
+    KEYS_SHARES = 1 << 11,                            /* of a pass in memory, at most; */
     KEYS_BUCKETS = KEYS_SHARES + KEYS_SHARES / 2 + 1, /* these fit, however cells share them */
     KEYS_SAMPLES = 1 << 15,                           /* fit 16 bits, were they all in one cell */
     KEYS_CELL_STEP_BITS = 4,                          /* log2 of elements per cell, at least */
     KEYS_SAMPLE_STEP = 64,                            /* elements per sample, at least */
-    KEYS_DIGIT_BITS = 11,                             /* of a pass in the cache, at most */
+    KEYS_DIGIT_BITS = 11,        /* of one of two passes in the cache, at most */
     KEYS_SPARE_BITS = 5,         /* so many bits more than log2(n) leave few keys open */
-    KEYS_BUCKET_BYTES = 1 << 17, /* that passes in the cache like best */
+    KEYS_LONE_DIGIT_BITS = 13,   /* of the only pass */
+    KEYS_LONE_BYTES = 3 << 13,   /* keys for which one pass is enough */
+    KEYS_SMALL_BYTES = 1 << 14,  /* a share of which one pass makes an end, */
+    KEYS_SMALL_SHARES = 1 << 9,  /* unless there would be more of them than this: then */
+    KEYS_BUCKET_BYTES = 1 << 17, /* a share that two passes in the cache like */
     KEYS_CACHE_BYTES = 1 << 20,  /* that they can do with */
-    KEYS_FEW = 48,               /* values that are worth counting, */
-    KEYS_FEW_SLOT_BITS = 10,     /* and room for them, so that a factor that keeps them apart */
+    KEYS_DENSE = KEYS_CACHE_BYTES / sizeof(uint32_t), /* a range whose every key can be counted */
+    KEYS_FEW = 48,                                    /* values that are worth counting, */
+    KEYS_FEW_SLOT_BITS = 10, /* and room for them, so that a factor that keeps them apart */
     KEYS_FEW_SLOTS = 1 << KEYS_FEW_SLOT_BITS,
     KEYS_FEW_TRIES = 200,    /* is found soon, */
     KEYS_FEW_SAMPLES = 1024, /* if so many elements have no others */
 };
 
-/* A line of the cache. */
+/* Four lines of the cache: longer than one, as a branch is mispredicted each time they are full. */
 struct line {
-    _Alignas(64) char bytes[64];
+    _Alignas(64) char bytes[256];
 };
 
-/* Writes a whole line, past the cache where the machine can. */
+/* Writes them whole, past the cache where the machine can. */
 static inline void line_store(void *to, const struct line *line)
 {
 #ifdef __x86_64__
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof(*line) / sizeof(__m128i); i++)
         _mm_stream_si128((__m128i *)to + i, ((const __m128i *)(const void *)line)[i]);
 #else
     memcpy(to, line, sizeof(*line));

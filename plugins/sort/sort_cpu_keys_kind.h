@@ -6,6 +6,7 @@
 enum {
     NAME(LINE) = sizeof(struct line) / sizeof(BITS),
     NAME(CACHED) = KEYS_CACHE_BYTES / sizeof(BITS),
+    NAME(LONE) = KEYS_LONE_BYTES / sizeof(BITS),
     NAME(TOP) = 8 * sizeof(BITS) - 1, /* the bit of the sign */
 };
 
@@ -120,7 +121,7 @@ static inline void NAME(scatter)(const BITS *restrict from, BITS *restrict to, i
 static void NAME(sort_digit)(const BITS *from, BITS *to, int64_t elems, BITS least, int shift,
                              int bits)
 {
-    uint32_t at[1 << KEYS_DIGIT_BITS];
+    uint32_t at[1 << KEYS_LONE_DIGIT_BITS];
 
     memset(at, 0, sizeof(*at) << bits);
     for (int64_t i = 0; i < elems; i++)
@@ -174,10 +175,21 @@ static int64_t NAME(settle_run)(BITS *keys, BITS *cache, int64_t elems, BITS lea
     return end;
 }
 
+/* Puts keys 0 and 1 in order, then 2 and 3, and so on: no branch, so runs of a few keys cost no misprediction. */
+static void NAME(order_pairs)(BITS *keys, int64_t elems)
+{
+    for (int64_t i = 0; i + 1 < elems; i += 2) {
+        const BITS a = keys[i], b = keys[i + 1];
+
+        keys[i] = a < b ? a : b;
+        keys[i + 1] = a < b ? b : a;
+    }
+}
+
 /* Keys in order by their bits from `low` up: sorts the runs that these bits leave open and out of order. */
 static void NAME(settle)(BITS *keys, BITS *cache, int64_t elems, BITS least, int low)
 {
-    enum { STRETCH = 16 };
+    enum { STRETCH = 64 };
 
     for (int64_t begin = 1, end; begin < elems; begin = end) {
         BITS is_open = 0;
@@ -194,6 +206,22 @@ static void NAME(settle)(BITS *keys, BITS *cache, int64_t elems, BITS least, int
     }
 }
 
+/* By so many of their highest bits that a digit's value has about one key. Exchanging neighbours four times
+ * orders nearly all that is left. */
+static void NAME(sort_lone_digit)(const BITS *from, BITS *to, BITS *cache, int64_t elems,
+                                  BITS least, int all)
+{
+    const int wanted = keys_bits_of((uint64_t)elems * 3 / 4), bits = wanted < all ? wanted : all;
+
+    NAME(sort_digit)(from, cache, elems, least, all - bits, bits);
+    memcpy(to, cache, (size_t)elems * sizeof(BITS));
+    if (bits == all)
+        return;
+    for (int i = 0; i < 4; i++)
+        NAME(order_pairs)(to + i % 2, elems - i % 2);
+    NAME(settle)(to, cache, elems, least, all - bits);
+}
+
 /* Keys that are not all the same, by as many of their highest bits as pay, then what these leave open. */
 static void NAME(sort_cached)(const BITS *from, BITS *to, BITS *cache, int64_t elems,
                               struct keys_range range)
@@ -204,12 +232,11 @@ static void NAME(sort_cached)(const BITS *from, BITS *to, BITS *cache, int64_t e
 
     bits = bits < 2 * KEYS_DIGIT_BITS ? bits : 2 * KEYS_DIGIT_BITS;
     bits = bits < all ? bits : all;
-    if (bits > KEYS_DIGIT_BITS) {
-        NAME(sort_digits)(from, to, cache, elems, least, all - bits, bits);
-    } else {
-        NAME(sort_digit)(from, cache, elems, least, all - bits, bits);
-        memcpy(to, cache, (size_t)elems * sizeof(BITS));
+    if (bits <= KEYS_DIGIT_BITS || elems <= NAME(LONE)) {
+        NAME(sort_lone_digit)(from, to, cache, elems, least, all);
+        return;
     }
+    NAME(sort_digits)(from, to, cache, elems, least, all - bits, bits);
     if (bits < all)
         NAME(settle)(to, cache, elems, least, all - bits);
 }
@@ -254,6 +281,18 @@ static int64_t NAME(join_cells)(struct keys_plan *plan, int64_t cells, int64_t m
     return cells;
 }
 
+/* Into how many parts to cut more keys than the cache holds: small ones, unless those were too many. */
+static int64_t NAME(shares_of)(int64_t elems)
+{
+    const int64_t bytes = elems * (int64_t)sizeof(BITS);
+    const int64_t small = bytes / KEYS_SMALL_BYTES, large = bytes / KEYS_BUCKET_BYTES;
+    const int64_t least = small < KEYS_SMALL_SHARES ? small : KEYS_SMALL_SHARES;
+
+    if (large > KEYS_SHARES)
+        return KEYS_SHARES;
+    return large > least ? large : least;
+}
+
 /*
  * A plan for more keys than the cache holds, which are not all the same. A bucket ends where it and half of the
  * next cell are more than a share of the sample, even if either is empty. So there are at most 3 buckets for 2
@@ -264,8 +303,7 @@ static void NAME(make_plan)(const BITS *from, int64_t elems, struct sort_map map
                             struct keys_range range, struct keys_plan *plan)
 {
     const BITS width = (BITS)(range.largest - range.least);
-    const int64_t fair = elems * (int64_t)sizeof(BITS) / KEYS_BUCKET_BYTES;
-    const int64_t shares = fair < KEYS_SHARES ? fair : KEYS_SHARES;
+    const int64_t shares = NAME(shares_of)(elems);
     int64_t cells, samples, sum = 0;
     int bits = keys_bits_of((uint64_t)elems) - KEYS_CELL_STEP_BITS, bucket = 0;
 
@@ -507,7 +545,7 @@ static void NAME(sort_shared)(const struct keys_job *job, const BITS *from, BITS
         else NAME(make_elements)(to + begins[b], (BITS *)job->to + begins[b],
                                  begins[b + 1] - begins[b], job->map);
     }
-#pragma omp parallel for num_threads(job->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(job->threads) schedule(dynamic, 4)
     for (int b = 0; b < buckets; b++)
         if (job->threads == 1 || begins[b + 1] - begins[b] <= share)
             NAME(sort_alone)
@@ -592,6 +630,8 @@ static void NAME(sort_many)(const struct keys_job *job, struct keys_range range)
 
 #include "sort_cpu_keys_few.h"
 
+#include "sort_cpu_keys_dense.h"
+
 void NAME(sort_cpu_keys)(const struct keys_job *job)
 {
     struct keys_range range;
@@ -601,6 +641,10 @@ void NAME(sort_cpu_keys)(const struct keys_job *job)
     range = NAME(survey_shared)(job, job->in, 0, job->elems, job->map);
     if (job->elems == 0 || range.least == range.largest) {
         memcpy(job->to, job->in, (size_t)job->elems * sizeof(BITS));
+        return;
+    }
+    if (NAME(is_dense)(job, range)) {
+        NAME(sort_dense)(job, range);
         return;
     }
     if (job->elems > NAME(CACHED)) {

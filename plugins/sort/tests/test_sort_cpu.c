@@ -379,6 +379,72 @@ START_TEST(keys_of_few_values)
 }
 END_TEST
 
+/* Around the most keys that one digit orders, of every shape. */
+START_TEST(keys_of_one_digit)
+{
+    const int64_t most = KEYS_LONE_BYTES / (int64_t)gpurun_dtype_bytes((enum gpurun_dtype)_i);
+    uint64_t seed = (uint64_t)_i << 24;
+
+    for (int64_t n = most - 1; n <= most + 1; n++)
+        for (int shape = 0; shape < SHAPES; shape++)
+            expect_shape((enum gpurun_dtype)_i, (n + shape) % 2, (enum shape)shape, n, 0, 1, &seed);
+}
+END_TEST
+
+/* More small buckets than a pass in memory takes. */
+START_TEST(keys_of_many_buckets)
+{
+    const int64_t n = (int64_t)KEYS_SMALL_SHARES * KEYS_SMALL_BYTES / 4 * 17 / 16;
+    uint64_t seed = 11;
+
+    expect_shape(GPURUN_FLOAT, true, NORMAL, n, 0, 2, &seed);
+}
+END_TEST
+
+/* n numbers whose bits are `width` apart at most, with both ends, from `least` on; half of them are the first few. */
+static void *make_dense(size_t bytes, int64_t n, uint64_t least, uint64_t width, uint64_t *seed)
+{
+    char *data = malloc((size_t)n * bytes);
+
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t random = draw(seed);
+        const uint64_t far = (random >> 8) % (width + 1), near = far % (width / 16 + 1);
+        const uint64_t bits = least + (i == 1 ? 0 : i == n - 2 ? width : random % 2 ? near : far);
+
+        memcpy(data + (size_t)i * bytes, &bits, bytes);
+    }
+    return data;
+}
+
+/* The widest range that is counted, and one more; as many keys as the range has, and one less. On either side of
+ * zero: whole numbers around it, and reals, whose bits run from it. */
+START_TEST(keys_of_a_small_range)
+{
+    static const struct {
+        int64_t n;
+        uint64_t width;
+    } cases[] = {
+        {300007, KEYS_DENSE - 1}, {300007, KEYS_DENSE}, {5001, 5000}, {5000, 5000}, {9, 2}};
+    const enum gpurun_dtype dtype = (enum gpurun_dtype)_i;
+    const size_t bytes = gpurun_dtype_bytes(dtype);
+    const uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
+    const bool is_real = gpurun_dtype_is_real(dtype);
+    uint64_t seed = (uint64_t)_i << 32;
+
+    for (size_t k = 0; k < 2 * GPURUN_COUNT(cases); k++) {
+        const int64_t n = cases[k / 2].n;
+        const uint64_t width = cases[k / 2].width, below = is_real ? sign + 1 : 0 - width / 2;
+        void *data = make_dense(bytes, n, k % 2 ? below : 0, width, &seed);
+
+        for (int threads = 1; threads <= 3; threads++)
+            expect("dense", (struct order){dtype, threads % 2, data}, n, 0, threads);
+        memcpy((char *)data + (size_t)(n / 2) * bytes, &sign, bytes); /* of reals, -0 */
+        expect("dense, with the sign alone", (struct order){dtype, k % 2, data}, n, 0, 2);
+        free(data);
+    }
+}
+END_TEST
+
 START_TEST(pairs_at_the_edge_of_the_cache)
 {
     static const int64_t sizes[] = {CPU_CACHED - 1, CPU_CACHED, CPU_CACHED + 1};
@@ -415,6 +481,9 @@ static Suite *sort_cpu_suite(void)
     tcase_add_loop_test(run, small_arrays, first, last);
     tcase_add_loop_test(run, keys_at_the_edge_of_the_cache, first, last);
     tcase_add_test(run, keys_that_a_sample_cannot_tell_apart);
+    tcase_add_loop_test(run, keys_of_one_digit, first, last);
+    tcase_add_test(run, keys_of_many_buckets);
+    tcase_add_loop_test(run, keys_of_a_small_range, first, last);
     tcase_add_test(run, keys_of_few_values);
     tcase_add_loop_test(run, pairs_at_the_edge_of_the_cache, first, last);
     tcase_add_test(run, the_baseline_says_when_memory_is_short);
