@@ -135,12 +135,10 @@ static __global__ void __launch_bounds__(VECTOR_BLOCK, VECTOR_BLOCKS_PER_SM)
 /* Tiles of a block: as many as leave every multiprocessor all the blocks that it can hold. */
 static unsigned vector_tiles(const struct gpurun_ctx *ctx, int64_t packs)
 {
-    const int64_t tiles =
-        packs / VECTOR_TILE / (static_cast<int64_t>(ctx->device.sm_count) * VECTOR_BLOCKS_PER_SM);
+    const int64_t blocks = static_cast<int64_t>(ctx->device.sm_count) * VECTOR_BLOCKS_PER_SM;
+    const int64_t tiles = packs / VECTOR_TILE / blocks, most = VECTOR_TILES_MAX;
 
-    return static_cast<unsigned>(tiles < 1                  ? 1
-                                 : tiles < VECTOR_TILES_MAX ? tiles
-                                                            : VECTOR_TILES_MAX);
+    return static_cast<unsigned>(tiles < 1 ? 1 : tiles < most ? tiles : most);
 }
 
 static unsigned vector_blocks(int64_t packs, unsigned tiles)
