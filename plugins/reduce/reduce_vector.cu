@@ -31,6 +31,40 @@ struct vector_span {
     unsigned tiles; /* of a block */
 };
 
+/* argmin and argmax: until the last result is written an index stands for the pack that begins there, so that no
+ * element costs more than its key and one maximum. Which of the pack's elements it is, the last read tells. */
+template <typename BITS, bool REAL> struct vector_place : reduce_place<BITS, REAL> {
+    static __device__ __forceinline__ void write(const struct reduce_job &job,
+                                                 struct reduce_place_of place)
+    {
+        const BITS *in = static_cast<const BITS *>(job.in);
+        BITS found[VECTOR_BYTES / sizeof(BITS)], best = 0;
+        int c = 0;
+
+#pragma unroll
+        for (int i = 0; i < VECTOR_BYTES / static_cast<int>(sizeof(BITS)); i++)
+            found[i] = in[min(place.index + i, job.n - 1)];
+#pragma unroll
+        for (int i = VECTOR_BYTES / static_cast<int>(sizeof(BITS)) - 1; i >= 0; i--) {
+            const bool is_it = reduce_key<REAL>(found[i], job.flip) == place.key;
+
+            c = is_it ? i : c;
+            best = is_it ? found[i] : best;
+        }
+        *job.index = place.index + c;
+        *static_cast<BITS *>(job.value) = best;
+    }
+};
+
+/* The operation that this variant runs for one of reduce. */
+template <typename OP> struct vector_op {
+    typedef OP TYPE;
+};
+
+template <typename BITS, bool REAL> struct vector_op<reduce_place<BITS, REAL>> {
+    typedef vector_place<BITS, REAL> TYPE;
+};
+
 /* Joins what a thread has loaded: for each place in a pack one chain of VECTOR_LOADS. */
 template <typename OP, int WIDTH, bool FULL>
 static __device__ __forceinline__ typename OP::ACC
@@ -56,34 +90,30 @@ vector_join(const struct vector_pack<typename OP::IN> (&pack)[VECTOR_LOADS], int
     return part[0];
 }
 
-/* The same for argmin and argmax: a chain keeps the first load of its best key, and indices come last. */
+/* The same for argmin and argmax: only which pack the best key is in. */
 template <typename OP, int WIDTH, bool FULL>
 static __device__ __forceinline__ typename OP::ACC
 vector_join_places(const struct vector_pack<typename OP::IN> (&pack)[VECTOR_LOADS], int64_t first,
                    struct vector_span span, uint64_t flip)
 {
-    typename OP::ACC best = OP::none();
+    typename OP::IN best_key = 0;
+    int best_load = 0;
 
     if (!FULL && first >= span.packs)
-        return best;
+        return OP::none();
 #pragma unroll
-    for (int c = 0; c < WIDTH; c++) {
-        typename OP::IN best_key = OP::key(pack[0].item[c], flip);
-        int best_load = 0;
+    for (int l = 0; l < VECTOR_LOADS; l++) {
+        if (FULL || first + l * VECTOR_BLOCK < span.packs) {
+            typename OP::IN key = OP::key(pack[l].item[0], flip);
 
 #pragma unroll
-        for (int l = 1; l < VECTOR_LOADS; l++) {
-            if (FULL || first + l * VECTOR_BLOCK < span.packs) {
-                const typename OP::IN key = OP::key(pack[l].item[c], flip);
-
-                best_load = key > best_key ? l : best_load;
-                best_key = key > best_key ? key : best_key;
-            }
+            for (int c = 1; c < WIDTH; c++)
+                key = max(key, OP::key(pack[l].item[c], flip));
+            best_load = key > best_key ? l : best_load;
+            best_key = max(key, best_key);
         }
-        best = OP::join(
-            best, OP::at(best_key, span.head + (first + best_load * VECTOR_BLOCK) * WIDTH + c));
     }
-    return best;
+    return OP::at(best_key, span.head + (first + best_load * VECTOR_BLOCK) * WIDTH);
 }
 
 /* The thread's packs of its block's tile; FULL: all of them are there. */
@@ -167,7 +197,7 @@ template <typename OP> static enum gpurun_status vector_run(struct gpurun_ctx *c
     const struct reduce_job job = reduce_job_of(ctx);
     const struct vector_span span = vector_span_of(ctx, &job, sizeof(typename OP::IN));
 
-    reduce_vector_kernel<OP>
+    reduce_vector_kernel<typename vector_op<OP>::TYPE>
         <<<vector_blocks(span.packs, span.tiles), VECTOR_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
             job, span, ctx->variant_state);
     GPURUN_LAUNCH_TRY(ctx);
