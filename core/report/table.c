@@ -271,18 +271,33 @@ static void add_row(struct table *t, const json_t *row, struct units unit)
     }
 }
 
+/* 0: not shown, as no row has anything there. */
+static int column_width(const struct table *t, int c)
+{
+    int width = 0;
+    bool is_empty = c > 3;
+
+    for (int r = 0; r < t->rows; r++) {
+        const int length = (int)strlen(t->cells[r][c]);
+
+        width = length > width ? length : width;
+        is_empty = is_empty && (r == 0 || strcmp(t->cells[r][c], "-") == 0);
+    }
+    return is_empty ? 0 : width;
+}
+
 static void print_table(const struct table *t)
 {
     const bool colour = table_has_colour();
 
     for (int r = 0; r < t->rows; r++) {
-        printf("  ");
         for (int c = 0; c < t->columns; c++) {
             const char *cell = t->cells[r][c];
-            int width = 0;
+            const int width = column_width(t, c);
 
-            for (int k = 0; k < t->rows; k++)
-                width = (int)strlen(t->cells[k][c]) > width ? (int)strlen(t->cells[k][c]) : width;
+            if (width == 0)
+                continue;
+            printf("  ");
             if (colour && c == 1 && r > 0)
                 printf("%s", strncmp(cell, "PASSED", 6) == 0         ? "\033[32m"
                              : strncmp(cell, "unsupported", 11) == 0 ? "\033[33m"
@@ -290,8 +305,8 @@ static void print_table(const struct table *t)
             printf(c < 3 ? "%-*s" : "%*s", width, cell);
             if (colour && c == 1 && r > 0)
                 printf("\033[0m");
-            printf(c + 1 < t->columns ? "  " : "\n");
         }
+        printf("\n");
     }
 }
 

@@ -161,4 +161,13 @@ GPURUN_FAKE_NVML=mute run "$FAKE" --json mirror.ini
 expect_exit 0
 expect_of copy 'r["device_state"] == {"throttle": []}'
 
-finish 74
+begin "the table has the columns that some case has a figure for"
+run "$FAKE" mirror.ini
+expect_exit 0
+expect_line "$STDOUT" 'case * median * GB/s  % of limit  end to end * vs cpu *'
+run "$FAKE" -s device=cpu mirror.ini
+expect_exit 0
+expect_line "$STDOUT" 'case * median * GB/s  end to end *'
+expect_no_line "$STDOUT" '% of limit'
+
+finish 79
