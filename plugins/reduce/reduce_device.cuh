@@ -25,16 +25,33 @@ struct __align__(16) reduce_place_of
     int64_t index;
 };
 
+/* reduce_key32 and reduce_key64, of reals without a branch: adding 0 joins the zeros. */
 template <bool REAL>
 static __device__ __forceinline__ uint32_t reduce_key(uint32_t bits, uint64_t flip)
 {
-    return reduce_key32(bits, REAL, static_cast<uint32_t>(flip));
+    if constexpr (REAL) {
+        const float x = __fadd_rn(__uint_as_float(bits), 0.0f);
+        const int32_t b = __float_as_int(x);
+        const uint32_t key = static_cast<uint32_t>((b >> 31 | INT32_MIN) ^ b);
+
+        return x != x ? UINT32_MAX : key ^ static_cast<uint32_t>(flip);
+    } else {
+        return reduce_key32(bits, false, static_cast<uint32_t>(flip));
+    }
 }
 
 template <bool REAL>
 static __device__ __forceinline__ uint64_t reduce_key(uint64_t bits, uint64_t flip)
 {
-    return reduce_key64(bits, REAL, flip);
+    if constexpr (REAL) {
+        const double x = __dadd_rn(__longlong_as_double(static_cast<long long>(bits)), 0.0);
+        const int64_t b = __double_as_longlong(x);
+        const uint64_t key = static_cast<uint64_t>((b >> 63 | INT64_MIN) ^ b);
+
+        return x != x ? UINT64_MAX : key ^ flip;
+    } else {
+        return reduce_key64(bits, false, flip);
+    }
 }
 
 template <bool REAL>

@@ -158,18 +158,19 @@ static __device__ __forceinline__ typename OP::ACC reduce_collect(void *state, u
     return reduce_long_end(&run);
 }
 
-/* `mine` is the thread's, `claim` the block's number in thread 0. All threads must call it. */
+/* For thread 0 to write before a barrier that is between this and reduce_hand_in: the block's number if it is
+ * the last, else 0. */
+static __device__ __forceinline__ unsigned reduce_last(unsigned claim)
+{
+    return claim % gridDim.x == gridDim.x - 1 ? claim : 0;
+}
+
+/* `total`, the block's, and `claim`, its number, are thread 0's. All threads must call it. */
 template <typename OP>
 static __device__ __forceinline__ void
-reduce_finish(const struct reduce_job &job, typename OP::ACC mine, unsigned claim, void *state)
+reduce_hand_in(const struct reduce_job &job, typename OP::ACC total, unsigned claim,
+               unsigned last_claim, void *state, typename OP::ACC *shared)
 {
-    __shared__ typename OP::ACC shared[REDUCE_WARPS_MAX];
-    __shared__ unsigned last_claim; /* the block's number if it is the last, else 0 */
-    typename OP::ACC total;
-
-    if (threadIdx.x == 0)
-        last_claim = claim % gridDim.x == gridDim.x - 1 ? claim : 0;
-    total = reduce_block_tree<OP>(mine, shared);
     if (gridDim.x > 1) {
         if (threadIdx.x == 0)
             reduce_leave(reduce_words_of(state, blockIdx.x, reduce_words<typename OP::ACC>()),
@@ -181,6 +182,21 @@ reduce_finish(const struct reduce_job &job, typename OP::ACC mine, unsigned clai
     }
     if (threadIdx.x == 0)
         OP::write(job, total);
+}
+
+/* The same for a block whose threads have a part each, `mine`. */
+template <typename OP>
+static __device__ __forceinline__ void
+reduce_finish(const struct reduce_job &job, typename OP::ACC mine, unsigned claim, void *state)
+{
+    __shared__ typename OP::ACC shared[REDUCE_WARPS_MAX];
+    __shared__ unsigned last_claim;
+    typename OP::ACC total;
+
+    if (threadIdx.x == 0)
+        last_claim = reduce_last(claim);
+    total = reduce_block_tree<OP>(mine, shared);
+    reduce_hand_in<OP>(job, total, claim, last_claim, state, shared);
 }
 
 #endif

@@ -8,132 +8,43 @@
  * Bound    memory; at small n the launch, and one read of the blocks' results.
  * Limits   float into double converts each element: slow where a device has few double units.
  */
-#include "reduce_finish.cuh"
-
-enum {
-    VECTOR_BLOCK = 512,
-    VECTOR_LOADS = 4,
-    VECTOR_BYTES = 16,
-    VECTOR_TILE = VECTOR_BLOCK * VECTOR_LOADS, /* packs of VECTOR_BYTES */
-    VECTOR_TILES_MAX = 4,                      /* of one block */
-    VECTOR_BLOCKS_PER_SM = 3,
-};
-
-template <typename IN> struct __align__(16) vector_pack
-{
-    IN item[VECTOR_BYTES / sizeof(IN)];
-};
-
-/* Where 16-byte packs begin, and how many there are; what is left over at either end is read apart. */
-struct vector_span {
-    int64_t head; /* elements before the first pack */
-    int64_t packs;
-    unsigned tiles; /* of a block */
-};
-
-/* argmin and argmax: until the last result is written an index stands for the pack that begins there, so that no
- * element costs more than its key and one maximum. Which of the pack's elements it is, the last read tells. */
-template <typename BITS, bool REAL> struct vector_place : reduce_place<BITS, REAL> {
-    static __device__ __forceinline__ void write(const struct reduce_job &job,
-                                                 struct reduce_place_of place)
-    {
-        const BITS *in = static_cast<const BITS *>(job.in);
-        BITS found[VECTOR_BYTES / sizeof(BITS)], best = 0;
-        int c = 0;
-
-#pragma unroll
-        for (int i = 0; i < VECTOR_BYTES / static_cast<int>(sizeof(BITS)); i++)
-            found[i] = in[min(place.index + i, job.n - 1)];
-#pragma unroll
-        for (int i = VECTOR_BYTES / static_cast<int>(sizeof(BITS)) - 1; i >= 0; i--) {
-            const bool is_it = reduce_key<REAL>(found[i], job.flip) == place.key;
-
-            c = is_it ? i : c;
-            best = is_it ? found[i] : best;
-        }
-        *job.index = place.index + c;
-        *static_cast<BITS *>(job.value) = best;
-    }
-};
-
-/* The operation that this variant runs for one of reduce. */
-template <typename OP> struct vector_op {
-    typedef OP TYPE;
-};
-
-template <typename BITS, bool REAL> struct vector_op<reduce_place<BITS, REAL>> {
-    typedef vector_place<BITS, REAL> TYPE;
-};
+#include "reduce_vector_place.cuh"
 
 /* Joins what a thread has loaded: for each place in a pack one chain of VECTOR_LOADS. */
-template <typename OP, int WIDTH, bool FULL>
+template <typename OP, bool FULL>
 static __device__ __forceinline__ typename OP::ACC
-vector_join(const struct vector_pack<typename OP::IN> (&pack)[VECTOR_LOADS], int64_t first,
+vector_join(const struct vector_pack<OP> (&pack)[VECTOR_LOADS], int64_t first,
             struct vector_span span, uint64_t flip)
 {
-    typename OP::ACC part[WIDTH];
+    constexpr int width = vector_width<OP>();
+    typename OP::ACC part[width];
 
 #pragma unroll
-    for (int c = 0; c < WIDTH; c++)
+    for (int c = 0; c < width; c++)
         part[c] = OP::none();
 #pragma unroll
     for (int l = 0; l < VECTOR_LOADS; l++)
         if (FULL || first + l * VECTOR_BLOCK < span.packs)
 #pragma unroll
-            for (int c = 0; c < WIDTH; c++)
+            for (int c = 0; c < width; c++)
                 part[c] = OP::join(part[c], OP::take(pack[l].item[c], 0, flip));
 #pragma unroll
-    for (int half = WIDTH / 2; half > 0; half /= 2)
+    for (int half = width / 2; half > 0; half /= 2)
 #pragma unroll
         for (int c = 0; c < half; c++)
             part[c] = OP::join(part[c], part[c + half]);
     return part[0];
 }
 
-/* The same for argmin and argmax: only which pack the best key is in. */
-template <typename OP, int WIDTH, bool FULL>
-static __device__ __forceinline__ typename OP::ACC
-vector_join_places(const struct vector_pack<typename OP::IN> (&pack)[VECTOR_LOADS], int64_t first,
-                   struct vector_span span, uint64_t flip)
-{
-    typename OP::IN best_key = 0;
-    int best_load = 0;
-
-    if (!FULL && first >= span.packs)
-        return OP::none();
-#pragma unroll
-    for (int l = 0; l < VECTOR_LOADS; l++) {
-        if (FULL || first + l * VECTOR_BLOCK < span.packs) {
-            typename OP::IN key = OP::key(pack[l].item[0], flip);
-
-#pragma unroll
-            for (int c = 1; c < WIDTH; c++)
-                key = max(key, OP::key(pack[l].item[c], flip));
-            best_load = key > best_key ? l : best_load;
-            best_key = max(key, best_key);
-        }
-    }
-    return OP::at(best_key, span.head + (first + best_load * VECTOR_BLOCK) * WIDTH);
-}
-
-/* The thread's packs of its block's tile; FULL: all of them are there. */
+/* What the thread has of a tile. */
 template <typename OP, bool FULL>
 static __device__ __forceinline__ typename OP::ACC
-vector_tile(const typename OP::IN *in, int64_t first, struct vector_span span, uint64_t flip)
+vector_tile(const struct reduce_job &job, int64_t first, struct vector_span span)
 {
-    constexpr int width = VECTOR_BYTES / sizeof(typename OP::IN);
-    const struct vector_pack<typename OP::IN> *__restrict__ body =
-        reinterpret_cast<const struct vector_pack<typename OP::IN> *>(in + span.head);
-    struct vector_pack<typename OP::IN> pack[VECTOR_LOADS];
+    struct vector_pack<OP> pack[VECTOR_LOADS];
 
-#pragma unroll
-    for (int l = 0; l < VECTOR_LOADS; l++)
-        if (FULL || first + l * VECTOR_BLOCK < span.packs)
-            pack[l] = body[first + l * VECTOR_BLOCK];
-    if constexpr (OP::PLACE)
-        return vector_join_places<OP, width, FULL>(pack, first, span, flip);
-    else
-        return vector_join<OP, width, FULL>(pack, first, span, flip);
+    vector_load<OP, FULL>(pack, job, first, span);
+    return vector_join<OP, FULL>(pack, first, span, job.flip);
 }
 
 template <typename OP>
@@ -141,8 +52,6 @@ static __global__ void __launch_bounds__(VECTOR_BLOCK, VECTOR_BLOCKS_PER_SM)
     reduce_vector_kernel(struct reduce_job job, struct vector_span span, void *state)
 {
     const unsigned claim = reduce_claim(state);
-    const int64_t body = span.packs * (VECTOR_BYTES / static_cast<int>(sizeof(typename OP::IN)));
-    const typename OP::IN *in = static_cast<const typename OP::IN *>(job.in);
     typename OP::ACC mine = OP::none();
 
 #pragma unroll 1
@@ -151,15 +60,10 @@ static __global__ void __launch_bounds__(VECTOR_BLOCK, VECTOR_BLOCKS_PER_SM)
         const int64_t first = begin + threadIdx.x;
 
         mine = OP::join(mine, begin + VECTOR_TILE <= span.packs
-                                  ? vector_tile<OP, true>(in, first, span, job.flip)
-                                  : vector_tile<OP, false>(in, first, span, job.flip));
+                                  ? vector_tile<OP, true>(job, first, span)
+                                  : vector_tile<OP, false>(job, first, span));
     }
-    if (blockIdx.x == 0 && threadIdx.x < job.n - body) {
-        const int64_t i = threadIdx.x < span.head ? threadIdx.x : threadIdx.x + body;
-
-        mine = OP::join(mine, OP::take(in[i], i, job.flip));
-    }
-    reduce_finish<OP>(job, mine, claim, state);
+    reduce_finish<OP>(job, OP::join(mine, vector_single<OP>(job, span)), claim, state);
 }
 
 /* Tiles of a block: as many as leave every multiprocessor all the blocks that it can hold. */
@@ -196,10 +100,14 @@ template <typename OP> static enum gpurun_status vector_run(struct gpurun_ctx *c
 {
     const struct reduce_job job = reduce_job_of(ctx);
     const struct vector_span span = vector_span_of(ctx, &job, sizeof(typename OP::IN));
+    const unsigned blocks = vector_blocks(span.packs, span.tiles);
 
-    reduce_vector_kernel<typename vector_op<OP>::TYPE>
-        <<<vector_blocks(span.packs, span.tiles), VECTOR_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
-            job, span, ctx->variant_state);
+    if constexpr (OP::PLACE)
+        reduce_vector_place_kernel<vector_place<OP>>
+            <<<blocks, VECTOR_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(job, span, ctx->variant_state);
+    else
+        reduce_vector_kernel<OP>
+            <<<blocks, VECTOR_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(job, span, ctx->variant_state);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
