@@ -187,6 +187,11 @@ static void teardown(struct gpurun_ctx *ctx)
         free(s->truth[i]);
         s->truth[i] = NULL;
     }
+    if (s) {
+        free(s->room);
+        s->room = NULL;
+        s->room_bytes = 0;
+    }
 }
 
 const struct gpurun_plugin gpurun_plugin = {

@@ -31,6 +31,8 @@ struct sort_state {
     struct gpurun_tensor *bounds; /* steps = 1 only: where the pivot's band begins and ends */
     size_t elem_bytes, value_bytes;
     struct sort_map map;
+    void *room; /* of the baseline, from its first run to teardown */
+    size_t room_bytes;
     int64_t
         *truth[2]; /* element i of the answer is element truth[i]; [1]: NaN ordered by its bits */
 };

@@ -181,69 +181,78 @@ static void sort_shared(const struct sorter *s, struct items from, int64_t begin
             sort_alone(s, next, begins[value], begins[value + 1]);
 }
 
-/* Room that is touched here and there, so the fewer pages the better, unless little of it is. What is never
- * touched costs nothing. */
-static void *allocate_spare(int64_t elems, size_t bytes, bool is_large)
+/* Where a run writes besides the answer. Kept for the next run: fresh pages would take a third of its time. Touched
+ * here and there, so the fewer pages the better, unless little of it is. What is never touched costs nothing. */
+static char *room_of(struct sort_state *s, size_t bytes, bool is_large)
 {
-    const size_t room = ((size_t)elems * bytes / HUGE_PAGE + 1) * HUGE_PAGE;
-    void *spare = aligned_alloc(HUGE_PAGE, room);
-
-    if (spare && is_large)
-        madvise(spare, room, MADV_HUGEPAGE); /* a wish: sorting goes on without */
-    return spare;
+    if (bytes <= s->room_bytes)
+        return s->room;
+    free(s->room);
+    s->room = aligned_alloc(HUGE_PAGE, bytes);
+    s->room_bytes = s->room ? bytes : 0;
+    if (s->room && is_large)
+        madvise(s->room, bytes, MADV_HUGEPAGE); /* a wish: sorting goes on without */
+    return s->room;
 }
 
-static bool sort_pairs(const struct sort_state *s, int64_t n, int threads)
+/* So many bytes each, side by side; false where there is no memory. */
+static bool take_rooms(struct sort_state *s, void **rooms, size_t *bytes, int count, bool is_large)
 {
-    const int64_t cached = (int64_t)threads * CPU_CACHED;
-    const bool is_large = n > CPU_CACHED;
+    size_t all = 0;
+    char *next;
+
+    for (int i = 0; i < count; i++)
+        all += bytes[i] = (bytes[i] / HUGE_PAGE + 1) * HUGE_PAGE;
+    next = room_of(s, all, is_large);
+    for (int i = 0; next && i < count; i++) {
+        rooms[i] = next;
+        next += bytes[i];
+    }
+    return next;
+}
+
+static bool sort_pairs(struct sort_state *s, int64_t n, int threads)
+{
+    const size_t elems = (size_t)n, cached = (size_t)threads * CPU_CACHED;
     const struct items in = {s->keys->host, s->values->host};
     struct sorter sorter = {.kind = kind_of(s),
                             .map = s->map,
                             .to = {s->sorted->host, s->sorted_values->host},
-                            .other = {allocate_spare(n, s->elem_bytes, is_large),
-                                      allocate_spare(n, s->value_bytes, is_large)},
-                            .cache = {allocate_spare(cached, s->elem_bytes, is_large),
-                                      allocate_spare(cached, s->value_bytes, is_large)},
-                            .threads = threads,
-                            .at = malloc((size_t)threads * sizeof(*sorter.at))};
-    const bool ok = sorter.other.keys && sorter.other.values && sorter.cache.keys &&
-                    sorter.cache.values && sorter.at;
+                            .threads = threads};
+    size_t bytes[] = {elems * s->elem_bytes, elems * s->value_bytes, cached * s->elem_bytes,
+                      cached * s->value_bytes, (size_t)threads * sizeof(*sorter.at)};
+    void *rooms[GPURUN_COUNT(bytes)];
 
-    if (ok)
-        sort_shared(&sorter, in, 0, n);
-    free(sorter.other.keys);
-    free(sorter.other.values);
-    free(sorter.cache.keys);
-    free(sorter.cache.values);
-    free(sorter.at);
-    return ok;
+    if (!take_rooms(s, rooms, bytes, GPURUN_COUNT(bytes), n > CPU_CACHED))
+        return false;
+    sorter.other = (struct items){rooms[0], rooms[1]};
+    sorter.cache = (struct items){rooms[2], rooms[3]};
+    sorter.at = rooms[4];
+    sort_shared(&sorter, in, 0, n);
+    return true;
 }
 
-static bool sort_keys(const struct sort_state *s, int64_t n, int threads)
+static bool sort_keys(struct sort_state *s, int64_t n, int threads)
 {
-    const bool is_large = (size_t)n * s->elem_bytes > KEYS_CACHE_BYTES;
-    struct keys_job job = {.in = s->keys->host,
-                           .to = s->sorted->host,
-                           .other = allocate_spare(n, s->elem_bytes, is_large),
-                           .elems = n,
-                           .map = s->map,
-                           .threads = threads,
-                           .rooms = allocate_spare(threads, sizeof(*job.rooms), is_large)};
-    const bool ok = job.other && job.rooms;
+    struct keys_job job = {
+        .in = s->keys->host, .to = s->sorted->host, .elems = n, .map = s->map, .threads = threads};
+    size_t bytes[] = {(size_t)n * s->elem_bytes, (size_t)threads * sizeof(*job.rooms)};
+    void *rooms[GPURUN_COUNT(bytes)];
 
-    if (ok && s->elem_bytes == 4)
+    if (!take_rooms(s, rooms, bytes, GPURUN_COUNT(bytes), bytes[0] > KEYS_CACHE_BYTES))
+        return false;
+    job.other = rooms[0];
+    job.rooms = rooms[1];
+    if (s->elem_bytes == 4)
         sort_cpu_keys32(&job);
-    else if (ok)
+    else
         sort_cpu_keys64(&job);
-    free(job.other);
-    free(job.rooms);
-    return ok;
+    return true;
 }
 
 static bool sort_whole(struct gpurun_ctx *ctx)
 {
-    const struct sort_state *s = sort_state_of(ctx);
+    struct sort_state *s = sort_state_of(ctx);
     const int64_t n = sort_options_of(ctx)->n, worth = n / PART_LEAST + 1;
     const int threads = worth < ctx->threads ? (int)worth : ctx->threads;
 

@@ -1,26 +1,28 @@
 /*
  * The baseline. A tile is 64 bytes wide and as many elements high, so that it reads whole lines and writes
- * whole lines. It is turned by 16-byte registers into a buffer, and moved from there. A few tiles beside each
- * other read on along their rows, many below each other write on along theirs.
+ * whole lines, turned by registers of 16 or 32 bytes. In the cache a few tiles beside each other read on along
+ * their rows, many below each other write on along theirs. In memory a panel is first gathered, row after row as
+ * memory likes to be read, and then turned and written past the cache, while the next panel is fetched.
  */
 #include "transpose.h"
 #include <string.h>
 #ifdef __x86_64__
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 enum {
-    LINE = 64,                        /* bytes of a tile's row, before and after */
-    PACK = 16,                        /* bytes of a register */
-    AHEAD = 2,                        /* tiles */
-    STRIP = 64,                       /* tiles below each other, and */
-    CHUNK = 8,                        /* beside each other, that are a task */
-    STREAM_BYTES = 1 << 20,           /* of an answer that goes past the cache, by panels: */
-    PANEL_BYTES = 1 << 10,            /* of a row of one once it is turned, and */
-    PANEL_ROWS = 128,                 /* so many of them, apart by */
-    PANEL_PITCH = PANEL_BYTES + LINE, /* so that they do not compete for places in the cache */
-    COPY_PIECE = 1 << 20,             /* bytes */
-    TILE_MOST = LINE * LINE,          /* bytes: 64 rows of 64 elements of one byte */
+    LINE = 64,              /* bytes of a tile's row, before and after */
+    PACK = 16,              /* bytes of a register, or of half of one */
+    AHEAD = 2,              /* tiles */
+    STRIP = 64,             /* tiles below each other, and */
+    CHUNK = 8,              /* beside each other, that are a task */
+    STREAM_BYTES = 1 << 20, /* of an answer that goes past the cache, by panels: */
+    PANEL_BYTES = 1 << 19,  /* of one; */
+    PANEL_ROWS = 128,       /* of one, where rows of the answer begin at lines; else */
+    PANEL_RUN = 1 << 10,    /* bytes of its rows once turned, as lines at their ends cost more */
+    RUN_PITCH = PANEL_RUN + LINE, /* so that they do not compete for places in the cache */
+    COPY_PIECE = 1 << 20,         /* bytes */
+    TILE_MOST = LINE * LINE,      /* bytes: 64 rows of 64 elements of one byte */
 };
 
 /* --- turning a tile --------------------------------------------------------------------------------- */
@@ -28,48 +30,87 @@ enum {
 /* Reads a tile whose rows are `pitch` bytes apart, and leaves it turned, in rows `pitch_out` bytes apart. */
 typedef void turn_tile(const char *in, size_t pitch, char *out, size_t pitch_out);
 
-#define LOW_2   0, 2
-#define HIGH_2  1, 3
-#define LOW_4   0, 4, 1, 5
-#define HIGH_4  2, 6, 3, 7
-#define LOW_8   0, 8, 1, 9, 2, 10, 3, 11
-#define HIGH_8  4, 12, 5, 13, 6, 14, 7, 15
-#define LOW_16  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define HIGH_16 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+/* Which elements of two registers stand side by side, in either half of the result; WIDE_ within each half. */
+#define LOW_2       0, 2
+#define HIGH_2      1, 3
+#define LOW_4       0, 4, 1, 5
+#define HIGH_4      2, 6, 3, 7
+#define LOW_8       0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_8      4, 12, 5, 13, 6, 14, 7, 15
+#define LOW_16      0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH_16     8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define WIDE_LOW_2  0, 4, 2, 6
+#define WIDE_HIGH_2 1, 5, 3, 7
+#define WIDE_LOW_4  0, 8, 1, 9, 4, 12, 5, 13
+#define WIDE_HIGH_4 2, 10, 3, 11, 6, 14, 7, 15
+#define WIDE_LOW_8  0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27
+#define WIDE_HIGH_8 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31
+#define WIDE_LOW_16                                                                                \
+    0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 16, 48, 17, 49, 18, 50, 19, 51, 20,    \
+        52, 21, 53, 22, 54, 23, 55
+#define WIDE_HIGH_16                                                                               \
+    8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47, 24, 56, 25, 57, 26, 58, 27, 59,  \
+        28, 60, 29, 61, 30, 62, 31, 63
 
-/* As many registers as one has elements are turned by as many rounds as it takes to halve them to one: each
- * interleaves the upper half of the registers with the lower. */
-#define DEFINE_TURN(elem, WIDTH)                                                                   \
-    typedef elem elem##_pack __attribute__((vector_size(PACK)));                                   \
-                                                                                                   \
-    static void turn_##elem(const char *in, size_t pitch, char *out, size_t pitch_out)             \
+typedef uint64_t pack __attribute__((vector_size(PACK)));
+
+static inline pack load_pack(const char *from)
+{
+    pack x;
+
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+/* As many registers as half of one has elements are turned by as many rounds as it takes to halve them to one: each
+ * interleaves the upper half of the registers with the lower. HALVES: of a register, which are turned alike. */
+#define DEFINE_TURN(name, attributes, elem, WIDTH, HALVES, LOAD, LOW, HIGH)                        \
+    attributes static void name(const char *in, size_t pitch, char *out, size_t pitch_out)         \
     {                                                                                              \
-        elem##_pack x[WIDTH], y[WIDTH];                                                            \
+        typedef elem packs __attribute__((vector_size(PACK * HALVES)));                            \
+        typedef packs packs_anywhere __attribute__((aligned(1), may_alias));                       \
+        enum { ACROSS = LINE / PACK, ALL = ACROSS * ACROSS / HALVES };                             \
+        packs x[WIDTH], y[WIDTH];                                                                  \
                                                                                                    \
-        for (size_t at = 0; at < (LINE / PACK) * (LINE / PACK); at++) {                            \
-            const size_t row = at / (LINE / PACK) * WIDTH, place = at % (LINE / PACK);             \
+        for (size_t at = 0; at < ALL; at++) {                                                      \
+            const size_t row = at / ACROSS * WIDTH * HALVES, place = at % ACROSS;                  \
                                                                                                    \
             for (size_t k = 0; k < WIDTH; k++)                                                     \
-                memcpy(&x[k], in + (row + k) * pitch + place * PACK, PACK);                        \
+                x[k] = (packs)LOAD(in + (row + k) * pitch + place * PACK, WIDTH * pitch);          \
             for (size_t round = 1; round < WIDTH; round *= 2) {                                    \
                 for (size_t k = 0; k < WIDTH / 2; k++) {                                           \
-                    y[2 * k] = __builtin_shufflevector(x[k], x[k + WIDTH / 2], LOW_##WIDTH);       \
-                    y[2 * k + 1] = __builtin_shufflevector(x[k], x[k + WIDTH / 2], HIGH_##WIDTH);  \
+                    y[2 * k] = __builtin_shufflevector(x[k], x[k + WIDTH / 2], LOW);               \
+                    y[2 * k + 1] = __builtin_shufflevector(x[k], x[k + WIDTH / 2], HIGH);          \
                 }                                                                                  \
                 memcpy(x, y, sizeof(x));                                                           \
             }                                                                                      \
             for (size_t k = 0; k < WIDTH; k++)                                                     \
-                memcpy(out + (place * WIDTH + k) * pitch_out + row * sizeof(elem), &x[k], PACK);   \
+                *(packs_anywhere *)(void *)(out + (place * WIDTH + k) * pitch_out +                \
+                                            row * sizeof(elem)) = x[k];                            \
         }                                                                                          \
-    }                                                                                              \
-                                                                                                   \
-    static void plain_##elem(const struct block *b)                                                \
-    {                                                                                              \
-        for (int64_t k = 0; k < b->cols; k++)                                                      \
-            for (int64_t i = 0; i < b->rows; i++)                                                  \
-                memcpy(b->out + (size_t)k * b->pitch_out + (size_t)i * sizeof(elem),               \
-                       b->in + (size_t)i * b->pitch_in + (size_t)k * sizeof(elem), sizeof(elem));  \
     }
+
+#define LOAD_ONE(from, below) load_pack(from)
+
+DEFINE_TURN(turn_1, , uint8_t, 16, 1, LOAD_ONE, LOW_16, HIGH_16)
+DEFINE_TURN(turn_2, , uint16_t, 8, 1, LOAD_ONE, LOW_8, HIGH_8)
+DEFINE_TURN(turn_4, , uint32_t, 4, 1, LOAD_ONE, LOW_4, HIGH_4)
+DEFINE_TURN(turn_8, , uint64_t, 2, 1, LOAD_ONE, LOW_2, HIGH_2)
+
+#ifdef __x86_64__
+#define AVX2 __attribute__((target("avx2")))
+
+/* The lower half from `from` on, the upper from `below` bytes further on. */
+#define LOAD_TWO(from, below)                                                                      \
+    __builtin_shufflevector(load_pack(from), load_pack((from) + (below)), 0, 1, 2, 3)
+
+DEFINE_TURN(turn_1_avx2, AVX2, uint8_t, 16, 2, LOAD_TWO, WIDE_LOW_16, WIDE_HIGH_16)
+DEFINE_TURN(turn_2_avx2, AVX2, uint16_t, 8, 2, LOAD_TWO, WIDE_LOW_8, WIDE_HIGH_8)
+DEFINE_TURN(turn_4_avx2, AVX2, uint32_t, 4, 2, LOAD_TWO, WIDE_LOW_4, WIDE_HIGH_4)
+DEFINE_TURN(turn_8_avx2, AVX2, uint64_t, 2, 2, LOAD_TWO, WIDE_LOW_2, WIDE_HIGH_2)
+#endif
+
+/* --- element by element ------------------------------------------------------------------------------- */
 
 /* Part of a matrix, and where it goes; pitches in bytes. */
 struct block {
@@ -81,64 +122,30 @@ struct block {
 
 typedef void move_block(const struct block *b);
 
-DEFINE_TURN(uint8_t, 16)
-DEFINE_TURN(uint16_t, 8)
-DEFINE_TURN(uint32_t, 4)
-DEFINE_TURN(uint64_t, 2)
-
-#ifdef __x86_64__
-#define AVX2 __attribute__((target("avx2")))
-
-typedef uint32_t wide_pack __attribute__((vector_size(2 * PACK)));
-
-/* Four elements from `from` on in the lower half, and from 4 rows below in the upper. */
-AVX2 static inline wide_pack load_halves(const char *from, size_t pitch)
-{
-    uint32_t_pack low, high;
-
-    memcpy(&low, from, PACK);
-    memcpy(&high, from + 4 * pitch, PACK);
-    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
-}
-
-#define LOW_HALVES(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
-#define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
-#define LOW_PAIRS(a, b)   __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
-#define HIGH_PAIRS(a, b)  __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-
-/* Four columns of eight rows. */
-AVX2 static inline void turn_eight_rows(const char *in, size_t pitch, char *out, size_t pitch_out)
-{
-    const wide_pack a = load_halves(in, pitch), b = load_halves(in + pitch, pitch);
-    const wide_pack c = load_halves(in + 2 * pitch, pitch), d = load_halves(in + 3 * pitch, pitch);
-    const wide_pack ab[2] = {LOW_HALVES(a, b), HIGH_HALVES(a, b)};
-    const wide_pack cd[2] = {LOW_HALVES(c, d), HIGH_HALVES(c, d)};
-
-    for (size_t k = 0; k < 2; k++) {
-        const wide_pack even = LOW_PAIRS(ab[k], cd[k]), odd = HIGH_PAIRS(ab[k], cd[k]);
-
-        memcpy(out + 2 * k * pitch_out, &even, sizeof even);
-        memcpy(out + (2 * k + 1) * pitch_out, &odd, sizeof odd);
+#define DEFINE_PLAIN(size)                                                                         \
+    static void plain_##size(const struct block *b)                                                \
+    {                                                                                              \
+        for (int64_t k = 0; k < b->cols; k++)                                                      \
+            for (int64_t i = 0; i < b->rows; i++)                                                  \
+                memcpy(b->out + (size_t)k * b->pitch_out + (size_t)i * size,                       \
+                       b->in + (size_t)i * b->pitch_in + (size_t)k * size, size);                  \
     }
-}
 
-AVX2 static void turn_uint32_t_avx2(const char *in, size_t pitch, char *out, size_t pitch_out)
-{
-    for (size_t half = 0; half < 2; half++)
-        for (size_t place = 0; place < LINE / PACK; place++)
-            turn_eight_rows(in + half * 8 * pitch + place * PACK, pitch,
-                            out + place * 4 * pitch_out + half * 2 * PACK, pitch_out);
-}
-#endif
+DEFINE_PLAIN(1)
+DEFINE_PLAIN(2)
+DEFINE_PLAIN(4)
+DEFINE_PLAIN(8)
 
 static turn_tile *turn_of(size_t size)
 {
-    static turn_tile *const turns[] = {
-        [1] = turn_uint8_t, [2] = turn_uint16_t, [4] = turn_uint32_t, [8] = turn_uint64_t};
+    static turn_tile *const turns[] = {[1] = turn_1, [2] = turn_2, [4] = turn_4, [8] = turn_8};
 
 #ifdef __x86_64__
-    if (size == 4 && __builtin_cpu_supports("avx2"))
-        return turn_uint32_t_avx2;
+    static turn_tile *const wide[] = {
+        [1] = turn_1_avx2, [2] = turn_2_avx2, [4] = turn_4_avx2, [8] = turn_8_avx2};
+
+    if (__builtin_cpu_supports("avx2"))
+        return wide[size];
 #endif
     return turns[size];
 }
@@ -154,7 +161,7 @@ struct mover {
 static struct mover mover_of(const struct gpurun_ctx *ctx)
 {
     static move_block *const plains[] = {
-        [1] = plain_uint8_t, [2] = plain_uint16_t, [4] = plain_uint32_t, [8] = plain_uint64_t};
+        [1] = plain_1, [2] = plain_2, [4] = plain_4, [8] = plain_8};
     const size_t size = transpose_elem_bytes(ctx);
 
     return (struct mover){LINE / (int64_t)size, size, turn_of(size), plains[size]};
@@ -248,52 +255,112 @@ static void move_strip(const struct mover *m, const struct block *b)
 
 /* --- past the cache ------------------------------------------------------------------------------------ */
 
-/* Whole lines past the cache where the machine can; `to` begins at one. */
-static inline void stream_lines(char *to, const char *from, size_t lines)
+/* What of a block is still to be fetched: `bytes` of each of `rows` rows, of the first from `at` on. */
+struct ahead {
+    const char *row;
+    size_t pitch, bytes, at;
+    int64_t rows;
+};
+
+static inline void fetch_line(struct ahead *a)
 {
+    if (a->rows == 0)
+        return;
+    __builtin_prefetch(a->row + a->at);
+    a->at += LINE;
+    if (a->at < a->bytes)
+        return;
+    a->at = 0;
+    a->row += a->pitch;
+    a->rows--;
+}
+
+/* Writes a row, its whole lines past the cache where the machine can. A line is fetched for each: memory reads and
+ * writes at the same time. */
+typedef void stream_row(char *to, const char *from, size_t bytes, struct ahead *ahead);
+
+#define DEFINE_STREAM_ROW(name, attributes, STORE_LINE)                                            \
+    attributes static void name(char *to, const char *from, size_t bytes, struct ahead *ahead)     \
+    {                                                                                              \
+        const size_t before = (LINE - (uintptr_t)to % LINE) % LINE,                                \
+                     first = before < bytes ? before : bytes;                                      \
+        const size_t done = first + (bytes - first) / LINE * LINE;                                 \
+                                                                                                   \
+        memcpy(to, from, first);                                                                   \
+        for (size_t at = first; at < done; at += LINE) {                                           \
+            fetch_line(ahead);                                                                     \
+            STORE_LINE(to + at, from + at);                                                        \
+        }                                                                                          \
+        memcpy(to + done, from + done, bytes - done);                                              \
+        fetch_line(ahead);                                                                         \
+    }
+
 #ifdef __x86_64__
-    for (size_t i = 0; i < lines * (LINE / 16); i++)
+static inline void store_line(char *to, const char *from)
+{
+    for (size_t i = 0; i < LINE / sizeof(__m128i); i++)
         _mm_stream_si128((__m128i *)(void *)to + i,
                          _mm_loadu_si128((const __m128i *)(const void *)from + i));
-#else
-    memcpy(to, from, lines * LINE);
-#endif
 }
 
-/* Before another thread reads what stream_lines has written. */
+AVX2 static inline void store_line_avx2(char *to, const char *from)
+{
+    for (size_t i = 0; i < LINE / sizeof(__m256i); i++)
+        _mm256_stream_si256((__m256i *)(void *)to + i,
+                            _mm256_loadu_si256((const __m256i *)(const void *)from + i));
+}
+
+DEFINE_STREAM_ROW(stream_row_any, , store_line)
+DEFINE_STREAM_ROW(stream_row_avx2, AVX2, store_line_avx2)
+
+static stream_row *stream_row_pick(void)
+{
+    return __builtin_cpu_supports("avx2") ? stream_row_avx2 : stream_row_any;
+}
+
+/* Before another thread reads what a stream_row has written. */
 static inline void stream_end(void)
 {
-#ifdef __x86_64__
     _mm_sfence();
+}
+#else
+#define STORE_LINE(to, from) memcpy(to, from, LINE)
+DEFINE_STREAM_ROW(stream_row_any, , STORE_LINE)
+
+static stream_row *stream_row_pick(void)
+{
+    return stream_row_any;
+}
+
+static inline void stream_end(void)
+{
+}
 #endif
+
+static size_t rounded_up(size_t bytes)
+{
+    return (bytes + LINE - 1) / LINE * LINE;
 }
 
-static void stream_row(char *to, const char *from, size_t bytes)
+/* A panel. What is gathered ends with whole tiles; what they have beyond its edges goes nowhere. */
+static void move_panel(const struct mover *m, const struct block *b, const struct block *next)
 {
-    const size_t before = (LINE - (uintptr_t)to % LINE) % LINE,
-                 first = before < bytes ? before : bytes;
-    const size_t lines = (bytes - first) / LINE, done = first + lines * LINE;
+    stream_row *const stream = stream_row_pick();
+    struct ahead ahead = {next->in, next->pitch_in, (size_t)next->cols * m->size, 0, next->rows};
+    const size_t row_bytes = (size_t)b->cols * m->size, run = (size_t)b->rows * m->size;
+    const size_t pitch = rounded_up(row_bytes) + LINE; /* the same, for rows that are long */
+    _Alignas(LINE) char panel[PANEL_BYTES + PANEL_RUN * LINE], turned[LINE * RUN_PITCH];
 
-    memcpy(to, from, first);
-    stream_lines(to + first, from + first, lines);
-    memcpy(to + done, from + done, bytes - done);
-}
-
-/* A block of at most PANEL_ROWS columns of PANEL_BYTES. */
-static void move_panel(const struct mover *m, const struct block *b)
-{
-    const int64_t rows = whole_of(m, b->rows), cols = whole_of(m, b->cols);
-    _Alignas(LINE) char panel[PANEL_ROWS * PANEL_PITCH];
-
-    for (int64_t row = 0; row < rows; row += m->side)
-        for (int64_t col = 0; col < cols; col += m->side)
-            m->turn(part_of(m, b, row, col).in, b->pitch_in,
-                    panel + (size_t)col * PANEL_PITCH + (size_t)row * m->size, PANEL_PITCH);
-    for (int64_t k = 0; k < cols; k++)
-        stream_row(b->out + (size_t)k * b->pitch_out, panel + k * PANEL_PITCH,
-                   (size_t)rows * m->size);
+    for (int64_t row = 0; row < b->rows; row++)
+        memcpy(panel + (size_t)row * pitch, b->in + (size_t)row * b->pitch_in, row_bytes);
+    for (int64_t col = 0; col < b->cols; col += m->side) {
+        for (int64_t row = 0; row < b->rows; row += m->side)
+            m->turn(panel + (size_t)row * pitch + (size_t)col * m->size, pitch,
+                    turned + (size_t)row * m->size, RUN_PITCH);
+        for (int64_t k = 0; k < m->side && col + k < b->cols; k++)
+            stream(b->out + (size_t)(col + k) * b->pitch_out, turned + k * RUN_PITCH, run, &ahead);
+    }
     stream_end();
-    move_rest(m, b);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------------- */
@@ -308,22 +375,25 @@ struct cut {
 static struct cut cut_of(const struct gpurun_ctx *ctx, const struct mover *m)
 {
     const struct transpose_options *o = transpose_options_of(ctx);
-    struct cut cut = {.by_panels = transpose_state_of(ctx)->out->bytes >= STREAM_BYTES,
+    const struct transpose_state *s = transpose_state_of(ctx);
+    struct cut cut = {.by_panels = s->out->bytes >= STREAM_BYTES,
                       .high = STRIP * m->side,
                       .wide = CHUNK * m->side};
 
     if (cut.by_panels) {
-        cut.high = PANEL_BYTES / (int64_t)m->size;
-        cut.wide = PANEL_ROWS;
-    }
+        const bool at_lines =
+            (size_t)o->rows * m->size % LINE == 0 && (uintptr_t)s->out->host % LINE == 0;
 
+        cut.high = at_lines ? PANEL_ROWS : PANEL_RUN / (int64_t)m->size;
+        cut.wide = PANEL_BYTES / (int64_t)m->size / cut.high;
+    }
     cut.across = (o->cols + cut.wide - 1) / cut.wide;
     cut.each = cut.across * ((o->rows + cut.high - 1) / cut.high);
     return cut;
 }
 
-static void move_chunk(const struct gpurun_ctx *ctx, const struct mover *m, const struct cut *cut,
-                       int64_t n)
+static struct block chunk_at(const struct gpurun_ctx *ctx, const struct mover *m,
+                             const struct cut *cut, int64_t n)
 {
     const struct transpose_options *o = transpose_options_of(ctx);
     const struct transpose_state *s = transpose_state_of(ctx);
@@ -339,21 +409,26 @@ static void move_chunk(const struct gpurun_ctx *ctx, const struct mover *m, cons
 
     b.rows = b.rows < cut->high ? b.rows : cut->high;
     b.cols = b.cols < cut->wide ? b.cols : cut->wide;
-    if (cut->by_panels)
-        move_panel(m, &b);
-    else
-        move_strip(m, &b);
+    return b;
 }
 
 static void move_all(const struct gpurun_ctx *ctx)
 {
-    const struct transpose_options *o = transpose_options_of(ctx);
     const struct mover m = mover_of(ctx);
     const struct cut cut = cut_of(ctx, &m);
+    const int64_t chunks = transpose_options_of(ctx)->batch * cut.each;
 
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (o->batch * cut.each > 1)
-    for (int64_t n = 0; n < o->batch * cut.each; n++)
-        move_chunk(ctx, &m, &cut, n);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
+    for (int64_t n = 0; n < chunks; n++) {
+        const struct block b = chunk_at(ctx, &m, &cut, n);
+        const struct block next =
+            n + 1 < chunks ? chunk_at(ctx, &m, &cut, n + 1) : (struct block){0};
+
+        if (cut.by_panels)
+            move_panel(&m, &b, &next);
+        else
+            move_strip(&m, &b);
+    }
 }
 
 /* A row becomes a column: the same bytes. */

@@ -105,8 +105,12 @@ struct run {
     void *sorted, *values;
 };
 
+/* One state's room goes on to the next, so that runs find what others, larger and smaller ones, have left. */
 static enum gpurun_status run_baseline(struct run *run, void *values)
 {
+    static void *room;
+    static size_t room_bytes;
+    enum gpurun_status status;
     struct gpurun_tensor keys = {.host = (void *)(uintptr_t)run->order.data}, in = {.host = values},
                          sorted = {.host = run->sorted}, out = {.host = run->values};
     struct sort_options options = {.n = run->n};
@@ -118,11 +122,16 @@ static enum gpurun_status run_baseline(struct run *run, void *values)
         .elem_bytes = gpurun_dtype_bytes(run->order.dtype),
         .value_bytes = run->value_bytes,
         .map = sort_map_for(run->order.dtype, run->order.descending),
+        .room = room,
+        .room_bytes = room_bytes,
     };
     struct gpurun_ctx ctx = {
         .core = &fake_core, .options = &options, .state = &state, .threads = run->threads};
 
-    return sort_run_cpu(&ctx);
+    status = sort_run_cpu(&ctx);
+    room = state.room;
+    room_bytes = state.room_bytes;
+    return status;
 }
 
 static void *values_of(int64_t n, size_t bytes)
