@@ -1,8 +1,9 @@
 /*
  * reduce, variant "vector": deep 16-byte loads, one launch.
  *
- * Mapping  a block of 512 threads per tile of 32 KiB, or of up to four tiles one after the other where each
- *          multiprocessor then still has work; the last block to begin joins the blocks' results in order.
+ * Mapping  a block of 512 threads per tile of 32 KiB, or of up to four tiles (argmin and argmax: eight) one after
+ *          the other where each multiprocessor then still has work; the last block to begin joins the blocks'
+ *          results in order.
  * Memory   reads each element once: four 16-byte loads per thread and tile, coalesced; three blocks per
  *          multiprocessor, as more leave too few registers for all loads to be in flight.
  * Bound    memory; at small n the launch, and one read of the blocks' results.
@@ -67,10 +68,10 @@ static __global__ void __launch_bounds__(VECTOR_BLOCK, VECTOR_BLOCKS_PER_SM)
 }
 
 /* Tiles of a block: as many as leave every multiprocessor all the blocks that it can hold. */
-static unsigned vector_tiles(const struct gpurun_ctx *ctx, int64_t packs)
+template <typename OP> static unsigned vector_tiles(const struct gpurun_ctx *ctx, int64_t packs)
 {
     const int64_t blocks = static_cast<int64_t>(ctx->device.sm_count) * VECTOR_BLOCKS_PER_SM;
-    const int64_t tiles = packs / VECTOR_TILE / blocks, most = VECTOR_TILES_MAX;
+    const int64_t tiles = packs / VECTOR_TILE / blocks, most = vector_tiles_max<OP>();
 
     return static_cast<unsigned>(tiles < 1 ? 1 : tiles < most ? tiles : most);
 }
@@ -82,24 +83,25 @@ static unsigned vector_blocks(int64_t packs, unsigned tiles)
     return static_cast<unsigned>(packs > each ? (packs + each - 1) / each : 1);
 }
 
-static struct vector_span vector_span_of(const struct gpurun_ctx *ctx, const struct reduce_job *job,
-                                         size_t elem_bytes)
+template <typename OP>
+static struct vector_span vector_span_of(const struct gpurun_ctx *ctx, const struct reduce_job *job)
 {
-    const int64_t width = VECTOR_BYTES / static_cast<int64_t>(elem_bytes);
-    const int64_t past = reinterpret_cast<uintptr_t>(job->in) % VECTOR_BYTES / elem_bytes;
+    constexpr int64_t width = vector_width<OP>();
+    const int64_t past =
+        reinterpret_cast<uintptr_t>(job->in) % VECTOR_BYTES / sizeof(typename OP::IN);
     const int64_t head = past > 0 ? width - past : 0;
     struct vector_span span;
 
     span.head = head < job->n ? head : job->n;
     span.packs = (job->n - span.head) / width;
-    span.tiles = vector_tiles(ctx, span.packs);
+    span.tiles = vector_tiles<OP>(ctx, span.packs);
     return span;
 }
 
 template <typename OP> static enum gpurun_status vector_run(struct gpurun_ctx *ctx)
 {
     const struct reduce_job job = reduce_job_of(ctx);
-    const struct vector_span span = vector_span_of(ctx, &job, sizeof(typename OP::IN));
+    const struct vector_span span = vector_span_of<OP>(ctx, &job);
     const unsigned blocks = vector_blocks(span.packs, span.tiles);
 
     if constexpr (OP::PLACE)

@@ -11,13 +11,18 @@ enum {
     VECTOR_LOADS = 4,
     VECTOR_BYTES = 16,
     VECTOR_TILE = VECTOR_BLOCK * VECTOR_LOADS, /* packs of VECTOR_BYTES */
-    VECTOR_TILES_MAX = 4,                      /* of one block */
     VECTOR_BLOCKS_PER_SM = 3,
 };
 
 template <typename OP> static __host__ __device__ __forceinline__ constexpr int vector_width()
 {
     return VECTOR_BYTES / sizeof(typename OP::IN);
+}
+
+/* Tiles of one block at most. A place has twice as many words for the last block to read: half as many blocks. */
+template <typename OP> static constexpr int vector_tiles_max()
+{
+    return OP::PLACE ? 8 : 4;
 }
 
 template <typename OP> struct __align__(16) vector_pack
