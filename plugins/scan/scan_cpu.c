@@ -1,11 +1,13 @@
 /*
- * The baseline: threads take contiguous parts, sum them, and scan each from what is before it. One thread
- * needs one pass. Within a part, blocks of 64 elements are 8 segments that are first summed and then scanned
- * side by side: 8 chains of additions at once instead of one. Real sums are carried from block to block in
- * two doubles, so that the longest chain of a result is 24 additions.
+ * The baseline. Threads take pieces in turn. Each adds its piece up, while it comes to the cache, and scans it from
+ * there once it knows the totals of those before: memory is read once. One thread has no need to add up first.
+ * Sums of larger types are scan_cpu_sum.c's; the loops here are for all else.
+ *
+ * Blocks of 64 elements are 8 segments that are first joined and then scanned side by side: 8 chains of operations
+ * at once instead of one.
  */
-#include "scan.h"
-#include <math.h>
+#include "scan_cpu.h"
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __x86_64__
@@ -14,23 +16,17 @@
 
 enum { SEGMENTS = 8, SEGMENT = 8, BLOCK = SEGMENTS * SEGMENT };
 
-/* Parts shorter than this are not worth a thread. */
-enum { PART_MIN = 1 << 15 };
-
-/* Bytes of results of one part that the cache does not hold. */
-enum { PAST_CACHE = 1 << 24 };
-
-/* What is before an element; real sums are real + lost. */
-struct carry {
-    uint64_t whole;
-    double real, lost;
+enum {
+    PIECE = 1 << 14,      /* elements: the cache keeps them until they are scanned */
+    PAST_CACHE = 1 << 24, /* bytes of results that the cache does not hold */
+    PAST_CACHE_ALIGNMENT = 32,
+    LOOKS = 1 << 10, /* at what another thread has not said yet */
 };
 
-struct cpu_scan {
-    void (*total)(const void *in, int64_t elems, struct scan_number identity, struct carry *carry);
-    void (*scan)(const void *in, void *out, int64_t elems, struct scan_number identity,
-                 struct carry *carry, bool exclusive);
-};
+static struct carry carry_of(struct scan_number number)
+{
+    return (struct carry){number.whole, number.real, 0.0};
+}
 
 #define SUM(a, b) ((a) + (b))
 /* NaN when either is. */
@@ -42,20 +38,6 @@ struct cpu_scan {
 #define WHOLE_TAKE(acc, op, c, t) ((c)->whole = (uint64_t)(acc)op((acc)(c)->whole, (t)))
 #define REAL_AT(carry)            ((carry)->real)
 #define REAL_TAKE(acc, op, c, t)  ((c)->real = (double)op((acc)(c)->real, (t)))
-#define EXACT_AT(carry)           ((carry)->real + (carry)->lost)
-#define EXACT_TAKE(acc, op, c, t) carry_add((c), (double)(t))
-
-/* Whether results go past the cache: they would not stay in it. Such stores want 16-byte addresses. */
-static inline bool is_past_cache(const void *to, int64_t bytes)
-{
-#ifdef __x86_64__
-    return bytes >= PAST_CACHE && (uintptr_t)to % 16 == 0;
-#else
-    (void)to;
-    (void)bytes;
-    return false;
-#endif
-}
 
 static inline void store_past_cache(void *to, const void *from, size_t bytes)
 {
@@ -67,22 +49,12 @@ static inline void store_past_cache(void *to, const void *from, size_t bytes)
 #endif
 }
 
-/* Before another thread reads what store_past_cache has written. */
-static inline void end_past_cache(void)
+/* Before another thread reads what was stored past the cache. */
+static void scan_fence(void)
 {
 #ifdef __x86_64__
     _mm_sfence();
 #endif
-}
-
-/* Adds and keeps the rounding error, where there is one to speak of. */
-static inline void carry_add(struct carry *c, double x)
-{
-    const double sum = c->real + x, part = sum - c->real;
-    const double lost = (c->real - (sum - part)) + (x - part);
-
-    c->real = sum;
-    c->lost = isfinite(sum) ? c->lost + lost : 0.0;
 }
 
 /* in: type of the elements; acc: of the results, unsigned for whole sums; nothing: the identity as acc. */
@@ -101,26 +73,27 @@ static inline void carry_add(struct carry *c, double x)
         return all;                                                                                \
     }                                                                                              \
     static void name##_total(const void *data, int64_t elems, struct scan_number identity,         \
-                             struct carry *carry)                                                  \
+                             struct carry *total)                                                  \
     {                                                                                              \
         const acc nothing = (acc)identity.member;                                                  \
         const in *from = data;                                                                     \
         const int64_t whole = elems - elems % BLOCK;                                               \
         acc totals[SEGMENTS];                                                                      \
                                                                                                    \
+        *total = carry_of(identity);                                                               \
         for (int64_t i = 0; i < whole; i += BLOCK) {                                               \
             const acc all = name##_segments(from + i, nothing, totals);                            \
-            take(acc, op, carry, all);                                                             \
+            take(acc, op, total, all);                                                             \
         }                                                                                          \
         for (int64_t i = whole; i < elems; i++)                                                    \
-            take(acc, op, carry, (acc)from[i]);                                                    \
+            take(acc, op, total, (acc)from[i]);                                                    \
     }                                                                                              \
     static inline __attribute__((always_inline)) void name##_blocks(                               \
-        const in *from, acc *to, int64_t elems, acc nothing, struct carry *carry, bool exclusive)  \
+        const in *from, acc *to, int64_t elems, acc nothing, struct carry *carry, bool exclusive,  \
+        bool may_pass)                                                                             \
     {                                                                                              \
-        /* Reals and bytes wait for additions rather than for memory. */                           \
-        const bool past_cache =                                                                    \
-            (acc)0.5 == 0 && sizeof(acc) >= 4 && is_past_cache(to, elems * (int64_t)sizeof(acc));  \
+        /* Reals and bytes wait for operations rather than for memory. */                          \
+        const bool past_cache = (acc)0.5 == 0 && sizeof(acc) >= 4 && may_pass;                     \
                                                                                                    \
         for (int64_t at_block = 0; at_block < elems; at_block += BLOCK) {                          \
             const in *x = from + at_block;                                                         \
@@ -142,31 +115,28 @@ static inline void carry_add(struct carry *c, double x)
             if (past_cache)                                                                        \
                 store_past_cache(to + at_block, results, sizeof(results));                         \
         }                                                                                          \
-        if (past_cache)                                                                            \
-            end_past_cache();                                                                      \
     }                                                                                              \
     static void name##_scan(const void *data, void *out, int64_t elems,                            \
-                            struct scan_number identity, struct carry *carry, bool exclusive)      \
+                            struct scan_number identity, struct carry *carry, struct scan_way way) \
     {                                                                                              \
         const acc nothing = (acc)identity.member;                                                  \
         const int64_t whole = elems - elems % BLOCK;                                               \
         const in *from = data;                                                                     \
         acc *to = out;                                                                             \
                                                                                                    \
-        if (exclusive)                                                                             \
-            name##_blocks(from, to, whole, nothing, carry, true);                                  \
+        if (way.exclusive)                                                                         \
+            name##_blocks(from, to, whole, nothing, carry, true, way.past_cache);                  \
         else                                                                                       \
-            name##_blocks(from, to, whole, nothing, carry, false);                                 \
+            name##_blocks(from, to, whole, nothing, carry, false, way.past_cache);                 \
         for (int64_t i = whole; i < elems; i++) {                                                  \
             const acc before = (acc)at(carry);                                                     \
             take(acc, op, carry, (acc)from[i]);                                                    \
-            to[i] = exclusive ? before : (acc)at(carry);                                           \
+            to[i] = way.exclusive ? before : (acc)at(carry);                                       \
         }                                                                                          \
     }
 
 #define DEFINE_WHOLE(name, in, acc, op) DEFINE_SCAN(name, in, acc, op, WHOLE_AT, WHOLE_TAKE, whole)
 #define DEFINE_REAL(name, in, acc, op)  DEFINE_SCAN(name, in, acc, op, REAL_AT, REAL_TAKE, real)
-#define DEFINE_EXACT(name, in, acc)     DEFINE_SCAN(name, in, acc, SUM, EXACT_AT, EXACT_TAKE, real)
 
 #define DEFINE_ORDER(name, op)                                                                     \
     DEFINE_WHOLE(name##_uint8, uint8_t, uint8_t, op)                                               \
@@ -183,13 +153,6 @@ static inline void carry_add(struct carry *c, double x)
 
 DEFINE_WHOLE(sum_uint8, uint8_t, uint8_t, SUM)
 DEFINE_WHOLE(sum_uint8_wide, uint8_t, uint32_t, SUM)
-DEFINE_WHOLE(sum_int32_wide, int32_t, uint64_t, SUM)
-DEFINE_WHOLE(sum_uint32, uint32_t, uint32_t, SUM)
-DEFINE_WHOLE(sum_uint32_wide, uint32_t, uint64_t, SUM)
-DEFINE_WHOLE(sum_uint64, uint64_t, uint64_t, SUM)
-DEFINE_EXACT(sum_float, float, float)
-DEFINE_EXACT(sum_float_wide, float, double)
-DEFINE_EXACT(sum_double, double, double)
 DEFINE_ORDER(max, LARGER)
 DEFINE_ORDER(min, SMALLER)
 
@@ -212,42 +175,24 @@ DEFINE_ORDER(min, SMALLER)
         [GPURUN_DOUBLE] = PAIR(name##_double, name##_double),                                      \
     }
 
-/* [op][dtype][accumulate]; a sum modulo 2^bits is the same with and without sign. */
+/* [op][dtype][accumulate]; of larger types a sum is scan_cpu_sum.c's. */
 static const struct cpu_scan scans[3][GPURUN_DTYPE_COUNT][2] = {
-    [SCAN_SUM] =
-        {
-            [GPURUN_UINT8] = PAIR(sum_uint8, sum_uint8_wide),
-            [GPURUN_INT32] = PAIR(sum_uint32, sum_int32_wide),
-            [GPURUN_UINT32] = PAIR(sum_uint32, sum_uint32_wide),
-            [GPURUN_INT64] = PAIR(sum_uint64, sum_uint64),
-            [GPURUN_UINT64] = PAIR(sum_uint64, sum_uint64),
-            [GPURUN_FLOAT] = PAIR(sum_float, sum_float_wide),
-            [GPURUN_DOUBLE] = PAIR(sum_double, sum_double),
-        },
+    [SCAN_SUM] = {[GPURUN_UINT8] = PAIR(sum_uint8, sum_uint8_wide)},
     [SCAN_MAX] = ORDER_ROWS(max),
     [SCAN_MIN] = ORDER_ROWS(min),
 };
 
-static struct carry carry_of(struct scan_number number)
-{
-    return (struct carry){number.whole, number.real, 0.0};
-}
-
-/* A part's total is a carry; takes it into another as one element of the accumulation dtype would be. */
+/* Takes the total of a piece into what is before it, as one element of the accumulation dtype would be. */
 static void carry_join(const struct gpurun_ctx *ctx, struct carry *before, struct carry total)
 {
     const struct scan_options *o = scan_options_of(ctx);
     const struct scan_state *s = scan_state_of(ctx);
 
-    if (s->is_real && o->op == SCAN_SUM) {
-        carry_add(before, total.real);
-        if (isfinite(before->real))
-            before->lost += total.lost;
+    if (o->op == SCAN_SUM) {
+        scan_carry_join(before, total);
     } else if (s->is_real) {
         before->real = o->op == SCAN_MAX ? LARGER(before->real, total.real)
                                          : SMALLER(before->real, total.real);
-    } else if (o->op == SCAN_SUM) {
-        before->whole += total.whole;
     } else {
         const uint64_t sign =
             s->acc == GPURUN_INT32 || s->acc == GPURUN_INT64 ? UINT64_C(1) << 63 : 0;
@@ -258,75 +203,122 @@ static void carry_join(const struct gpurun_ctx *ctx, struct carry *before, struc
     }
 }
 
-/* A thread's share: whole blocks, the last part shorter or empty. */
-struct part {
+/* --- pieces --------------------------------------------------------------------------------------------- */
+
+struct total {
+    struct carry carry;
+    _Atomic bool is_known;
+};
+
+/* What threads share. */
+struct chain {
+    const struct gpurun_ctx *ctx;
+    const struct cpu_scan *scan;
+    struct scan_way way;
+    int64_t pieces;
+    struct total *totals; /* of pieces */
+    _Atomic int64_t claimed;
+};
+
+struct piece {
     const char *in;
     char *out;
     int64_t elems;
 };
 
-static struct part part_of(const struct gpurun_ctx *ctx, int i, int count)
+static struct piece piece_at(const struct gpurun_ctx *ctx, int64_t i)
 {
     const struct scan_state *s = scan_state_of(ctx);
-    const int64_t n = scan_options_of(ctx)->n, share = (n / count / BLOCK + 1) * BLOCK;
-    const int64_t begin = i * share < n ? i * share : n;
+    const int64_t left = scan_options_of(ctx)->n - i * PIECE;
 
-    return (struct part){
-        .in = (const char *)s->in->host + (size_t)begin * gpurun_dtype_bytes(s->dtype),
-        .out = (char *)s->out->host + (size_t)begin * gpurun_dtype_bytes(s->acc),
-        .elems = n - begin < share ? n - begin : share,
+    return (struct piece){
+        .in = (const char *)s->in->host + (size_t)(i * PIECE) * gpurun_dtype_bytes(s->dtype),
+        .out = (char *)s->out->host + (size_t)(i * PIECE) * gpurun_dtype_bytes(s->acc),
+        .elems = left < PIECE ? left : PIECE,
     };
 }
 
-/* Turns the totals of the parts into what is before each. */
-static void scan_carries(const struct gpurun_ctx *ctx, struct carry *carries, int count)
+/* The total of a piece that another thread has claimed; adds it up again if that thread keeps it waiting. */
+static struct carry total_of(struct chain *c, int64_t i)
 {
-    struct carry before = carry_of(scan_state_of(ctx)->init);
+    const struct piece p = piece_at(c->ctx, i);
+    struct carry carry;
 
-    for (int i = 0; i < count; i++) {
-        const struct carry total = carries[i];
-
-        carries[i] = before;
-        carry_join(ctx, &before, total);
-    }
+    for (int looks = 0; looks < LOOKS; looks++)
+        if (atomic_load_explicit(&c->totals[i].is_known, memory_order_acquire))
+            return c->totals[i].carry;
+    c->scan->total(p.in, p.elems, scan_state_of(c->ctx)->identity, &carry);
+    return carry;
 }
 
-static void scan_parts(struct gpurun_ctx *ctx, struct carry *carries, int count)
+/* One thread's work. It goes through all totals in order: so results do not depend on who does what. */
+static void scan_claimed(struct chain *c)
+{
+    const struct scan_state *s = scan_state_of(c->ctx);
+    struct carry before = carry_of(s->init), carry;
+    int64_t known = 0, i; /* the piece that `before` is before; the one that is claimed */
+
+    while ((i = atomic_fetch_add_explicit(&c->claimed, 1, memory_order_relaxed)) < c->pieces) {
+        const struct piece p = piece_at(c->ctx, i);
+
+        c->scan->total(p.in, p.elems, s->identity, &c->totals[i].carry);
+        atomic_store_explicit(&c->totals[i].is_known, true, memory_order_release);
+        for (; known < i; known++)
+            carry_join(c->ctx, &before, total_of(c, known));
+        carry = before;
+        c->scan->scan(p.in, p.out, p.elems, s->identity, &carry, c->way);
+    }
+    scan_fence();
+}
+
+static void scan_alone(const struct chain *c)
+{
+    const struct scan_state *s = scan_state_of(c->ctx);
+    struct carry before = carry_of(s->init);
+
+    for (int64_t i = 0; i < c->pieces; i++) {
+        const struct piece p = piece_at(c->ctx, i);
+
+        c->scan->scan(p.in, p.out, p.elems, s->identity, &before, c->way);
+    }
+    scan_fence();
+}
+
+static const struct cpu_scan *scan_of(const struct gpurun_ctx *ctx)
 {
     const struct scan_options *o = scan_options_of(ctx);
-    const struct scan_state *s = scan_state_of(ctx);
-    const struct cpu_scan *scan = &scans[o->op][s->dtype][o->accumulate];
+    const enum gpurun_dtype dtype = scan_state_of(ctx)->dtype;
 
-#pragma omp parallel num_threads(count)
-    {
-#pragma omp for schedule(static, 1)
-        for (int i = 0; i < count; i++) {
-            const struct part p = part_of(ctx, i, count);
-
-            carries[i] = carry_of(s->identity);
-            if (i < count - 1) /* what is after the last is nobody's */
-                scan->total(p.in, p.elems, s->identity, &carries[i]);
-        }
-#pragma omp single
-        scan_carries(ctx, carries, count);
-#pragma omp for schedule(static, 1)
-        for (int i = 0; i < count; i++) {
-            const struct part p = part_of(ctx, i, count);
-
-            scan->scan(p.in, p.out, p.elems, s->identity, &carries[i], o->kind == SCAN_EXCLUSIVE);
-        }
-    }
+    if (o->op == SCAN_SUM && dtype != GPURUN_UINT8)
+        return scan_cpu_sum(dtype, o->accumulate == SCAN_WIDE);
+    return &scans[o->op][dtype][o->accumulate];
 }
 
 enum gpurun_status scan_run_cpu(struct gpurun_ctx *ctx)
 {
-    const int64_t parts = scan_options_of(ctx)->n / PART_MIN + 1;
-    const int count = parts < ctx->threads ? (int)parts : ctx->threads;
-    struct carry *carries = malloc((size_t)count * sizeof(*carries));
+    const struct scan_options *o = scan_options_of(ctx);
+    const struct scan_state *s = scan_state_of(ctx);
+    const int64_t bytes = o->n * (int64_t)gpurun_dtype_bytes(s->acc);
+    struct chain chain = {
+        .ctx = ctx,
+        .scan = scan_of(ctx),
+        .way = {.exclusive = o->kind == SCAN_EXCLUSIVE,
+                .past_cache =
+                    bytes >= PAST_CACHE && (uintptr_t)s->out->host % PAST_CACHE_ALIGNMENT == 0},
+        .pieces = (o->n + PIECE - 1) / PIECE,
+    };
+    const int threads = chain.pieces < ctx->threads ? (int)chain.pieces : ctx->threads;
 
-    if (!carries)
-        return gpurun_fail(ctx, GPURUN_NO_MEMORY, NULL, "no host memory for sums of parts");
-    scan_parts(ctx, carries, count);
-    free(carries);
+    if (threads <= 1) {
+        scan_alone(&chain);
+        return GPURUN_OK;
+    }
+    chain.totals = calloc((size_t)chain.pieces, sizeof(*chain.totals));
+    if (!chain.totals)
+        return gpurun_fail(ctx, GPURUN_NO_MEMORY, "n", "no host memory for sums of %lld pieces",
+                           (long long)chain.pieces);
+#pragma omp parallel num_threads(threads)
+    scan_claimed(&chain);
+    free(chain.totals);
     return GPURUN_OK;
 }
