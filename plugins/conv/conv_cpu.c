@@ -15,6 +15,8 @@ enum {
     BAND = 64,  /* rows that a thread takes at a time */
     EDGE = 192, /* elements of a strip at an edge: whole pixels, no fewer than half a mask */
     STRIP_MOST = 40 * EDGE,
+    STREAM_BYTES = 1 << 23, /* of an answer that goes past the cache */
+    STREAM_ALIGNMENT = 32,
 };
 
 _Static_assert(2 * (int)EDGE >= (int)REACH_MOST &&
@@ -109,6 +111,16 @@ static void frame_row(const struct gpurun_ctx *ctx, char *row, int64_t y)
         put_fill(ctx, row + (o->width - radius_x) * size, radius_x * o->channels);
 }
 
+/* Where the image has element e of row y, or the nearest to it. */
+static const char *place_in(const struct worker *w, int64_t y, int64_t e)
+{
+    const struct conv_state *s = conv_state_of(w->ctx);
+    const int64_t row = between(0, y, conv_options_of(w->ctx)->height - 1);
+
+    return (const char *)s->image->host +
+           (row * s->in_pitch + between(0, e, w->elems - 1)) * (int64_t)elem_bytes(w->ctx);
+}
+
 /* Elements `at` to `at` + strip->elems of rows `begin` to `end` of the answer. */
 static void run_strip(const struct worker *w, struct conv_cpu_strip *strip, int64_t at,
                       int64_t begin, int64_t end)
@@ -129,6 +141,7 @@ static void run_strip(const struct worker *w, struct conv_cpu_strip *strip, int6
             get_line(w, line, begin + i + top + height, from, from + strip->elems + w->reach);
         if (i < 0)
             continue;
+        strip->next_in = place_in(w, begin + i + top + height + 1, from);
         strip->next_out = i + 1 < end - begin ? out + pitch : out;
         w->cpu->down(w->cpu, strip, out);
         out += pitch;
@@ -149,8 +162,12 @@ static int64_t strip_elems(const struct worker *w, int64_t at)
     const int64_t inside = w->elems - CONV_CPU_SLACK - w->reach - (at - w->left);
     const int64_t edge = at < w->left ? EDGE : 0;
 
-    if (elem_bytes(w->ctx) == 1)
-        return least_of(left, STRIP_MOST);
+    if (elem_bytes(w->ctx) == 1) {
+        const int64_t strips = (left + STRIP_MOST - 1) / STRIP_MOST,
+                      fair = (left + strips - 1) / strips;
+
+        return least_of(left, (fair + EDGE - 1) / EDGE * EDGE);
+    }
     if (inside < edge + EDGE)
         return left;
     return edge > 0 ? edge : least_of(inside - inside % EDGE, STRIP_MOST);
@@ -178,6 +195,16 @@ static bool in_two_steps(const struct conv_mask *mask)
     return mask->is_separable && 2 * (mask->width + mask->height) < mask->width * mask->height;
 }
 
+/* Whether results go past the cache: more than stay in it, in rows that begin where such stores want it. */
+static bool is_streamed(const struct gpurun_ctx *ctx)
+{
+    const struct conv_state *s = conv_state_of(ctx);
+    const size_t pitch = (size_t)s->out_pitch * elem_bytes(ctx);
+
+    return pitch * (size_t)s->out_height >= STREAM_BYTES &&
+           ((uintptr_t)s->filtered->host | pitch) % STREAM_ALIGNMENT == 0;
+}
+
 /* How the sums of this mask are kept. */
 static struct conv_cpu choose(const struct gpurun_ctx *ctx)
 {
@@ -188,7 +215,8 @@ static struct conv_cpu choose(const struct gpurun_ctx *ctx)
                            .tail = s->tail,
                            .scale = (float)o->scale,
                            .bias = (float)o->bias,
-                           .channels = o->channels};
+                           .channels = o->channels,
+                           .is_streamed = is_streamed(ctx)};
 
     cpu.is_unsigned = true;
     for (int k = 0; k < s->mask.width * s->mask.height; k++)
@@ -198,7 +226,7 @@ static struct conv_cpu choose(const struct gpurun_ctx *ctx)
                     255 * s->mask.magnitude + (double)s->tail.add <= UINT16_MAX;
     if (s->mask.is_real)
         conv_cpu_use_float(&cpu, two_steps);
-    else if (conv_cpu_use_symmetric(&cpu))
+    else if (conv_cpu_use_bytes(&cpu) || conv_cpu_use_symmetric(&cpu))
         return cpu;
     else if (255 * s->mask.magnitude <= (cpu.is_unsigned ? UINT16_MAX : INT16_MAX))
         conv_cpu_use_int16(&cpu, two_steps);
@@ -265,6 +293,7 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
 
         w.lines = memory + (size_t)i * bytes;
         run_bands(&w, &next);
+        conv_cpu_stream_end();
     }
     free(memory);
     return GPURUN_OK;

@@ -49,8 +49,11 @@ static inline void finish_chunk(const struct conv_cpu *cpu, const sum_vector chu
 {
     ELEM *to = (ELEM *)(void *)out, results[CHUNK];
 
-    if (left >= CHUNK) {
+    if (left >= CHUNK && !cpu->is_streamed) {
         finish(cpu, chunk, to);
+    } else if (left >= CHUNK) {
+        finish(cpu, chunk, results);
+        conv_cpu_stream(out, results, sizeof results);
     } else {
         finish(cpu, chunk, results);
         memcpy(to, results, (size_t)left * sizeof(ELEM));

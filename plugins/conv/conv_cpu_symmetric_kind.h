@@ -3,7 +3,7 @@
  *     NAME(x)  x with a suffix of the width     VECTOR_BYTES  of a vector     TARGET  attribute of its functions
  *     ADD_TWO(v)  words: the sum of each two neighbouring bytes
  *     MADD(a, b)  sums: of each two neighbouring products of words
- *     TO_BYTES(to, v)  the bytes that four vectors of sums saturate to
+ *     TO_BYTES(to, v, past)  the bytes that four vectors of sums saturate to; past the cache on request
  *     BYTES_LOW, BYTES_HIGH  which bytes of two vectors stand side by side, for either half of the result
  *     WORDS_LOW, WORDS_HIGH  the same for words
  *     ORDER(v)  puts four vectors of sums that come of these halves in the order of the bytes
@@ -119,7 +119,8 @@ INLINE void NAME(go_along)(const struct taps *taps, const int32_t *from, NAME(su
     }
 }
 
-INLINE void NAME(finish)(const struct conv_tail *tail, NAME(sums) sums[4], uint8_t *to)
+INLINE void NAME(finish)(const struct conv_tail *tail, NAME(sums) sums[4], uint8_t *to,
+                         bool past_cache)
 {
     if (tail->is_wide || tail->is_even) {
         int32_t plain[NAME(CHUNK)];
@@ -134,7 +135,7 @@ INLINE void NAME(finish)(const struct conv_tail *tail, NAME(sums) sums[4], uint8
             sums[v] *= tail->multiplier;
         sums[v] = (sums[v] + (int32_t)tail->add) >> tail->shift;
     }
-    TO_BYTES(to, sums);
+    TO_BYTES(to, sums, past_cache);
 }
 
 /* What is left of a row. */
@@ -143,7 +144,7 @@ TARGET static void NAME(finish_last)(const struct conv_tail *tail, NAME(sums) su
 {
     uint8_t results[NAME(CHUNK)];
 
-    NAME(finish)(tail, sums, results);
+    NAME(finish)(tail, sums, results, false);
     memcpy(to, results, (size_t)count);
 }
 
@@ -164,9 +165,10 @@ TARGET static void NAME(down)(const struct conv_cpu *cpu, const struct conv_cpu_
             uint8_t *to = (uint8_t *)out + at + e;
             NAME(sums) sums[4];
 
+            conv_cpu_fetch(cpu, strip, at + e, NAME(CHUNK));
             NAME(go_along)(&taps, cut + e, sums);
             if (elems - e >= NAME(CHUNK))
-                NAME(finish)(&cpu->tail, sums, to);
+                NAME(finish)(&cpu->tail, sums, to, cpu->is_streamed);
             else
                 NAME(finish_last)(&cpu->tail, sums, to, elems - e);
         }

@@ -1,6 +1,6 @@
 /*
  * The baseline of conv against sums added up here one by one: symmetric masks of every size and strength, whose
- * factors fit 16 bits or do not, and rows longer than a strip.
+ * factors fit 16 bits or do not, small weights, rows longer than a strip, and answers that go past the cache.
  */
 #include "conv.h"
 #include <check.h>
@@ -21,29 +21,41 @@ struct job {
 static const struct gpurun_core fake_core = {
     .struct_size = sizeof(struct gpurun_core), .fail = fake_fail, .wrong = fake_wrong};
 
-/* A job on an image of no border, whose bytes are `image`, with the sums' upper bits for an answer. */
-static struct job *job_new(const char *mask, int64_t width, int64_t height, int64_t channels,
-                           uint8_t *image)
+/* A job on an image of no border, which holds `image`. */
+static struct job *job_new_of(enum gpurun_dtype dtype, const char *mask, int64_t width,
+                              int64_t height, int64_t channels, void *image)
 {
     struct job *job = calloc(1, sizeof(*job));
     struct conv_state *s = &job->state;
     char why[200];
 
-    ck_assert_msg(conv_mask_parse(&s->mask, mask, false, 0, why, sizeof why), "%s", why);
+    ck_assert_msg(conv_mask_parse(&s->mask, mask, dtype == GPURUN_FLOAT, 0, why, sizeof why), "%s",
+                  why);
     job->ctx =
         (struct gpurun_ctx){.core = &fake_core, .options = &job->options, .state = s, .threads = 2};
-    job->options = (struct conv_options){.width = width, .height = height, .channels = channels};
+    job->options =
+        (struct conv_options){.width = width, .height = height, .channels = channels, .scale = 1};
     s->border = CONV_CROP;
     s->out_width = width - s->mask.width + 1;
     s->out_height = height - s->mask.height + 1;
     s->in_pitch = width * channels;
     s->out_pitch = s->out_width * channels;
-    job->image = (struct gpurun_tensor){.dtype = GPURUN_UINT8, .host = image};
-    job->filtered = (struct gpurun_tensor){.dtype = GPURUN_UINT8,
-                                           .host = malloc((size_t)(s->out_height * s->out_pitch))};
+    job->image = (struct gpurun_tensor){.dtype = dtype, .host = image};
+    job->filtered = (struct gpurun_tensor){.dtype = dtype};
+    ck_assert_int_eq(
+        posix_memalign(&job->filtered.host, 64,
+                       (size_t)(s->out_height * s->out_pitch) * gpurun_dtype_bytes(dtype)),
+        0);
     s->image = &job->image;
     s->filtered = &job->filtered;
     return job;
+}
+
+/* Of bytes, with the sums' upper bits for an answer. */
+static struct job *job_new(const char *mask, int64_t width, int64_t height, int64_t channels,
+                           uint8_t *image)
+{
+    return job_new_of(GPURUN_UINT8, mask, width, height, channels, image);
 }
 
 static void job_free(struct job *job)
@@ -75,14 +87,14 @@ static int result_of(int64_t sum, const struct conv_tail *tail)
     return result < 0 ? 0 : result > 255 ? 255 : (int)result;
 }
 
-/* Of rows the first and the last. */
-static void expect_right(struct job *job)
+/* Each `step`th row. */
+static void expect_rows(struct job *job, int64_t step)
 {
     const struct conv_state *s = &job->state;
     const uint8_t *filtered = job->filtered.host;
 
     ck_assert_int_eq(conv_run_cpu(&job->ctx), GPURUN_OK);
-    for (int64_t y = 0; y<s->out_height; y += s->out_height> 2 ? s->out_height - 1 : 1)
+    for (int64_t y = 0; y < s->out_height; y += step)
         for (int64_t e = 0; e < s->out_pitch; e++) {
             const int right = result_of(sum_at(job, y, e), &s->tail);
 
@@ -90,6 +102,12 @@ static void expect_right(struct job *job)
                           "row %lld, element %lld is %d, should be %d", (long long)y, (long long)e,
                           filtered[y * s->out_pitch + e], right);
         }
+}
+
+/* Of rows the first and the last. */
+static void expect_right(struct job *job)
+{
+    expect_rows(job, job->state.out_height > 2 ? job->state.out_height - 1 : 1);
 }
 
 /* Times `multiplier`, through `shift` bits, and 100 more. */
@@ -198,6 +216,94 @@ START_TEST(rows_longer_than_a_strip)
 }
 END_TEST
 
+/* Rows that are cut into two strips of the largest size, and into strips of about half of it. */
+START_TEST(rows_of_whole_strips)
+{
+    static const int64_t widths[] = {15360, 15361, 7680, 7681, 23040};
+    const int64_t width = widths[_i] + 2;
+    uint8_t *image = make_image((size_t)(width * 5));
+    struct job *job = job_new("sharpen3", width, 5, 1, image);
+
+    job->state.tail = tail_of(1, 3, false, false);
+    expect_right(job);
+    job_free(job);
+    free(image);
+}
+END_TEST
+
+/* Masks whose sums fit 16 bits, just so and just not, of pairs of taps and with one left over. */
+START_TEST(small_weights)
+{
+    static const char *const masks[] = {"127",
+                                        "128",
+                                        "-128",
+                                        "0",
+                                        "sharpen3",
+                                        "sharpen5",
+                                        "64 0 -64",
+                                        "1 2 1 / 2 4 2 / 1 2 1",
+                                        "-127 / 0 / 1",
+                                        "9 -8 7 / -6 35 -5 / 40 3 15",
+                                        "9 -8 7 / -6 35 -5 / 40 3 16",
+                                        "1 0 0 0 0 0 1 / 0 0 0 5 0 0 0 / 1 0 0 0 0 0 -99"};
+    static const int64_t widths[] = {7, 66, 129, 200};
+    const int64_t width = widths[_i % 4];
+    uint8_t *image = make_image((size_t)(width * 9 * 3));
+    struct job *job = job_new(masks[_i / 4], width, 9, 1 + _i % 2 * 2, image);
+
+    for (int shift = 0; shift < 9; shift++)
+        for (int kind = 0; kind < 3; kind++) {
+            job->state.tail = tail_of(kind == 2 ? 3 : 1, shift, kind == 1, false);
+            expect_right(job);
+        }
+    job_free(job);
+    free(image);
+}
+END_TEST
+
+enum { PAST_CACHE_WIDTH = 4096, PAST_CACHE_HEIGHT = 2050 };
+
+/* One mask for each kind of sum. */
+START_TEST(answers_past_the_cache)
+{
+    static const char *const masks[] = {"sharpen3", "box3", "1 2 3 / 4 150 6 / 7 8 9",
+                                        "1 2 3 / 4 1500 6 / 7 8 9"};
+    uint8_t *image = make_image((PAST_CACHE_WIDTH + 2) * (PAST_CACHE_HEIGHT + 2));
+    struct job *job = job_new(masks[_i], PAST_CACHE_WIDTH + 2, PAST_CACHE_HEIGHT + 2, 1, image);
+
+    job->state.tail = tail_of(1, (int)log2(job->state.mask.magnitude + 1), false, false);
+    expect_rows(job, 3);
+    job_free(job);
+    free(image);
+}
+END_TEST
+
+/* Sums of small whole numbers, which floats hold. */
+START_TEST(floats_past_the_cache)
+{
+    enum { WIDTH = 2048 + 2, HEIGHT = 1025 + 2 };
+    float *image = malloc(WIDTH * HEIGHT * sizeof(*image));
+    struct job *job = job_new_of(GPURUN_FLOAT, "1 2 3 / 4 -5 6 / 7 8 9", WIDTH, HEIGHT, 1, image);
+    const float *filtered = job->filtered.host;
+
+    for (int64_t i = 0; i < WIDTH * HEIGHT; i++)
+        image[i] = (float)(i * i % 1009);
+    ck_assert_int_eq(conv_run_cpu(&job->ctx), GPURUN_OK);
+    for (int64_t e = 0; e < (WIDTH - 2) * (HEIGHT - 2); e++) {
+        float sum = 0;
+
+        for (int k = 0; k < 9; k++)
+            sum += job->state.mask.weight_real[k] *
+                   image[(e / (WIDTH - 2) + k / 3) * WIDTH + e % (WIDTH - 2) + k % 3];
+        if (filtered[e] != sum)
+            ck_abort_msg("element %lld is %g, should be %g", (long long)e, (double)filtered[e],
+                         (double)sum);
+    }
+    job_free(job);
+    free(image);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("conv_cpu");
@@ -209,6 +315,10 @@ int main(void)
     tcase_add_loop_test(sums, symmetric_masks_of_every_size_and_strength, 0, 90);
     tcase_add_loop_test(sums, columns_as_heavy_as_words_hold, 0, 6);
     tcase_add_loop_test(sums, rows_longer_than_a_strip, 0, 18);
+    tcase_add_loop_test(sums, rows_of_whole_strips, 0, 5);
+    tcase_add_loop_test(sums, small_weights, 0, 48);
+    tcase_add_loop_test(sums, answers_past_the_cache, 0, 4);
+    tcase_add_test(sums, floats_past_the_cache);
     suite_add_tcase(suite, sums);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
