@@ -6,13 +6,18 @@
 #include "gpurun/key.h"
 #include "topk.h"
 #include <stddef.h>
+#include <string.h>
 
 /* 16 bytes are a register on every machine that matters; 32 only with AVX. */
 typedef int32_t narrow32 __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int64_t narrow64 __attribute__((vector_size(16), aligned(8), may_alias));
+typedef float narrow_float __attribute__((vector_size(16), aligned(4), may_alias));
+typedef double narrow_double __attribute__((vector_size(16), aligned(8), may_alias));
 #ifdef __x86_64__
 typedef int32_t wide32 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int64_t wide64 __attribute__((vector_size(32), aligned(8), may_alias));
+typedef float wide_float __attribute__((vector_size(32), aligned(4), may_alias));
+typedef double wide_double __attribute__((vector_size(32), aligned(8), may_alias));
 #endif
 
 /*
@@ -87,17 +92,61 @@ typedef int64_t wide64 __attribute__((vector_size(32), aligned(8), may_alias));
             maxima[i] = (whole)best[i / LANES][i % LANES] ^ sign;                                  \
     }
 
-#define DEFINE_BOTH(...) DEFINE_ABOVE(__VA_ARGS__) DEFINE_MAXIMA(__VA_ARGS__)
+/* Reals compare as what they are: fewer steps than by key. Not where the limit is no number's key, and not where it
+ * is the one that -0 would have: it is not below zero. */
+#define DEFINE_REAL_ABOVE(name, attributes, lanes, reals, real, whole, key, infinity)              \
+    attributes static bool name##_above(const void *data, int64_t elems, uint64_t limit64,         \
+                                        uint64_t flip64)                                           \
+    {                                                                                              \
+        enum { LANES = sizeof(reals) / sizeof(real), STREAMS = 4 };                                \
+        const whole sign = (whole)1 << (8 * sizeof(whole) - 1), flip = (whole)flip64;              \
+        const whole plain = (whole)limit64 ^ flip, bits = plain & sign ? plain ^ sign : ~plain;    \
+        const int64_t steps = elems / (LANES * STREAMS);                                           \
+        const whole *one = data;                                                                   \
+        const reals *many = data;                                                                  \
+        lanes found = {0};                                                                         \
+        bool any = false;                                                                          \
+        real limit;                                                                                \
+                                                                                                   \
+        if ((bits & ~sign) > (whole)(infinity) || bits == sign)                                    \
+            return name##_key_above(data, elems, limit64, flip64);                                 \
+        memcpy(&limit, &bits, sizeof(limit));                                                      \
+        const reals limits = (reals){0} + limit;                                                   \
+        if (flip == 0) {                                                                           \
+            found = ~found;                                                                        \
+            for (int64_t i = 0; i < steps; i++)                                                    \
+                found &= ((many[i] <= limits) & (many[i + steps] <= limits)) &                     \
+                         ((many[i + 2 * steps] <= limits) & (many[i + 3 * steps] <= limits));      \
+            found = ~found;                                                                        \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < steps; i++)                                                    \
+                found |= ((many[i] < limits) | (many[i + steps] < limits)) |                       \
+                         ((many[i + 2 * steps] < limits) | (many[i + 3 * steps] < limits));        \
+        }                                                                                          \
+        for (int lane = 0; lane < LANES; lane++)                                                   \
+            any |= found[lane] != 0;                                                               \
+        for (int64_t i = steps * LANES * STREAMS; i < elems; i++)                                  \
+            any |= key(one[i], true, flip) > (whole)limit64;                                       \
+        return any;                                                                                \
+    }
 
-#define DEFINE_BLOCKS(suffix, attributes, lanes32, lanes64)                                        \
-    DEFINE_BOTH(whole32_##suffix, attributes, lanes32, int32_t, uint32_t, gpurun_key32, INT32_MAX, \
-                0, false)                                                                          \
-    DEFINE_BOTH(real32_##suffix, attributes, lanes32, int32_t, uint32_t, gpurun_key32, INT32_MAX,  \
+#define DEFINE_WHOLE(name, ...) DEFINE_ABOVE(name, __VA_ARGS__) DEFINE_MAXIMA(name, __VA_ARGS__)
+#define DEFINE_REAL(name, ...)                                                                     \
+    DEFINE_ABOVE(name##_key, __VA_ARGS__) DEFINE_MAXIMA(name, __VA_ARGS__)
+
+#define DEFINE_BLOCKS(suffix, attributes, lanes32, lanes64, reals32, reals64)                      \
+    DEFINE_WHOLE(whole32_##suffix, attributes, lanes32, int32_t, uint32_t, gpurun_key32,           \
+                 INT32_MAX, 0, false)                                                              \
+    DEFINE_REAL(real32_##suffix, attributes, lanes32, int32_t, uint32_t, gpurun_key32, INT32_MAX,  \
                 INT32_C(0x7f800000), true)                                                         \
-    DEFINE_BOTH(whole64_##suffix, attributes, lanes64, int64_t, uint64_t, gpurun_key64, INT64_MAX, \
-                0, false)                                                                          \
-    DEFINE_BOTH(real64_##suffix, attributes, lanes64, int64_t, uint64_t, gpurun_key64, INT64_MAX,  \
-                INT64_C(0x7ff0000000000000), true)
+    DEFINE_REAL_ABOVE(real32_##suffix, attributes, lanes32, reals32, float, uint32_t,              \
+                      gpurun_key32, UINT32_C(0x7f800000))                                          \
+    DEFINE_WHOLE(whole64_##suffix, attributes, lanes64, int64_t, uint64_t, gpurun_key64,           \
+                 INT64_MAX, 0, false)                                                              \
+    DEFINE_REAL(real64_##suffix, attributes, lanes64, int64_t, uint64_t, gpurun_key64, INT64_MAX,  \
+                INT64_C(0x7ff0000000000000), true)                                                 \
+    DEFINE_REAL_ABOVE(real64_##suffix, attributes, lanes64, reals64, double, uint64_t,             \
+                      gpurun_key64, UINT64_C(0x7ff0000000000000))
 
 /* clang-format off */
 #define BLOCKS(suffix)                                                                                 \
@@ -107,9 +156,9 @@ typedef int64_t wide64 __attribute__((vector_size(32), aligned(8), may_alias));
       {real64_##suffix##_above, real64_##suffix##_maxima}}}
 /* clang-format on */
 
-DEFINE_BLOCKS(any, , narrow32, narrow64)
+DEFINE_BLOCKS(any, , narrow32, narrow64, narrow_float, narrow_double)
 #ifdef __x86_64__
-DEFINE_BLOCKS(avx2, __attribute__((target("avx2"))), wide32, wide64)
+DEFINE_BLOCKS(avx2, __attribute__((target("avx2"))), wide32, wide64, wide_float, wide_double)
 #endif
 
 const struct topk_block *topk_block_pick(size_t elem_bytes, bool is_real)
