@@ -16,6 +16,10 @@ foreach(kind plugins fakes)
         set(to ${device}/${kind}/$<TARGET_FILE_BASE_NAME:${target}>)
         list(APPEND steps COMMAND ${CMAKE_COMMAND} -E make_directory ${to}
                           COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:${target}> ${to})
+        set(table ${PROJECT_SOURCE_DIR}/plugins/${target}/${target}.auto)
+        if(kind STREQUAL plugins AND EXISTS ${table})
+            list(APPEND steps COMMAND ${CMAKE_COMMAND} -E copy ${table} ${to})
+        endif()
     endforeach()
 endforeach()
 list(FILTER tests INCLUDE REGEX

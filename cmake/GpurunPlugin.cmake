@@ -1,5 +1,6 @@
 # gpurun_add_plugin(name [RDC file...]): builds plugins/name/name.so from every .c and, with CUDA, .cu file
-# of the directory, and the unit tests in its tests/. Of gpurun it sees core/include and nothing else.
+# of the directory, and the unit tests in its tests/. Of gpurun it sees core/include and nothing else. The table of
+# `variant = auto`, name.auto, is put beside it where there is one.
 #
 # RDC names .cu files that need relocatable device code (dynamic parallelism). They are compiled and
 # device-linked in a library of their own, so that it costs the kernels of the other files nothing.
@@ -33,6 +34,13 @@ function(gpurun_add_plugin name)
     target_link_libraries(${name} PRIVATE ${name}_objects)
     gpurun_as_plugin(${name} ${name} ${PROJECT_BINARY_DIR}/plugins)
     install(TARGETS ${name} LIBRARY DESTINATION lib/gpurun/plugins/${name})
+    file(GLOB table CONFIGURE_DEPENDS ${name}.auto)
+    if(table)
+        configure_file(${table} ${PROJECT_BINARY_DIR}/plugins/${name}/${name}.auto COPYONLY)
+        install(FILES ${table} DESTINATION lib/gpurun/plugins/${name})
+    else()
+        file(REMOVE ${PROJECT_BINARY_DIR}/plugins/${name}/${name}.auto)
+    endif()
 
     add_dependencies(programs ${name})
     set_property(GLOBAL APPEND PROPERTY GPURUN_PLUGINS ${name})

@@ -1,6 +1,7 @@
 #include "plan/registry.h"
 
 #include "job/memory.h"
+#include "plan/auto_table.h"
 #include "plan/job.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -345,6 +346,7 @@ enum gpurun_status registry_load(const char *name, struct plugin *out, struct wh
                         out->path);
     if (check_table(out, name, &inner) != GPURUN_OK)
         return why_fail(why, GPURUN_ERROR, "%s: %s", out->path, inner.text);
+    out->auto_table = auto_table_load(out);
     return GPURUN_OK;
 }
 

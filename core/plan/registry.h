@@ -8,12 +8,15 @@
 
 #include "plan/option.h"
 
+struct auto_table;
+
 struct plugin {
     char *path;
     void *handle;
     const struct gpurun_plugin *table;
     struct option_table options;
-    char build[17]; /* hash of the file's bytes, hexadecimal */
+    char build[17];                /* hash of the file's bytes, hexadecimal */
+    struct auto_table *auto_table; /* of the file NAME.auto beside it; NULL: there is none */
 };
 
 /* Where NAME's file is, for the caller to free; NULL when there is none, with the places tried in *why. */

@@ -41,6 +41,7 @@ static const struct column {
     {"percent_of_limit", "limit.percent"},
     {"versus_cpu", "versus.cpu.median"},
     {"path", "path"},
+    {"auto", "auto"},
     {"cache", "cache"},
     {"launch", "launch"},
     {"launch_gaps", "launch_gaps"},

@@ -1,5 +1,6 @@
 #include "report/describe.h"
 
+#include "plan/auto_table.h"
 #include "plan/job.h"
 #include "report/table.h"
 #include "run/record.h"
@@ -63,6 +64,21 @@ static json_t *memory_json(const struct gpurun_plugin *p)
                      "why", p->memory_why);
 }
 
+/* The table of `auto`; NULL when there is none. */
+static json_t *auto_json(const struct auto_table *table)
+{
+    json_t *faults = json_array();
+
+    if (table == NULL) {
+        json_decref(faults);
+        return NULL;
+    }
+    for (size_t i = 0; i < table->faults.count; i++)
+        json_array_append_new(faults, json_text(table->faults.texts[i]));
+    return json_pack("{sosIso}", "path", json_text(table->path), "rules", (json_int_t)table->count,
+                     "faults", faults);
+}
+
 json_t *describe_plugin(const struct plugin *plugin)
 {
     struct job job = {.name = (char *)plugin->table->name, .where = {"defaults", 0}};
@@ -81,10 +97,10 @@ json_t *describe_plugin(const struct plugin *plugin)
     ready = run_setup(run) == GPURUN_OK;
     for (uint32_t i = 0; i < plugin->options.count; i++)
         json_array_append_new(options, option_json(option_at(&plugin->options, i)));
-    description =
-        json_pack("{sssssssososo}", "name", plugin->table->name, "summary", plugin->table->summary,
-                  "path", plugin->path, "options", options, "variants", variants_json(run, ready),
-                  "memory", memory_json(plugin->table));
+    description = json_pack("{sssssssosososo*}", "name", plugin->table->name, "summary",
+                            plugin->table->summary, "path", plugin->path, "options", options,
+                            "variants", variants_json(run, ready), "memory",
+                            memory_json(plugin->table), "auto", auto_json(plugin->auto_table));
     json_object_set_new(description, "device", json_text(info.name));
     run_finish(run);
     faults_free(&faults);
@@ -127,6 +143,24 @@ static void print_option(const json_t *o)
     printf("  %-13s %s\n", "", json_text_at(o, "help"));
 }
 
+static void print_auto(const json_t *table)
+{
+    const json_t *faults = json_object_get(table, "faults");
+    size_t i;
+    json_t *fault;
+
+    if (table == NULL) {
+        printf("  %-13s is the last of these that is no peer and can run\n", "auto");
+        return;
+    }
+    printf("  %-13s is by the first of %lld rules that fits and can run, else the last of these:\n",
+           "auto", (long long)json_integer_value(json_object_get(table, "rules")));
+    printf("  %-13s %s\n", "", json_text_at(table, "path"));
+    json_array_foreach(faults, i, fault) printf("  %-13s %s\n", "", json_string_value(fault));
+    if (json_array_size(faults) > 0)
+        printf("  %-13s with such faults, jobs of variant = auto are refused\n", "");
+}
+
 void print_plugin(const json_t *d)
 {
     const json_t *memory = json_object_get(d, "memory");
@@ -148,6 +182,7 @@ void print_plugin(const json_t *d)
                json_text_at(item, "cannot")[0] ? "cannot run here: " : "runs here",
                json_text_at(item, "cannot"));
     }
+    print_auto(json_object_get(d, "auto"));
     printf("\nMemory strategies\n ");
     json_array_foreach(json_object_get(memory, "strategies"), i, item)
         printf(" %s", json_string_value(item));

@@ -1,6 +1,7 @@
 #include "report/show.h"
 
 #include "report/table.h"
+#include "run/record.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -63,5 +64,7 @@ void show_job(const struct job *job, const json_t *description, const char *trou
     printf("  %-10s", "cases");
     json_array_foreach(json_object_get(description, "cases"), i, name)
         printf(" %s", json_string_value(name));
+    if (json_object_get(description, "auto") != NULL)
+        printf("\n  %-10s %s", "auto", json_text_at(description, "auto"));
     printf("\n\n");
 }

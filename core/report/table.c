@@ -361,6 +361,8 @@ static void print_doubts(const json_t *rows)
             printf("  %s: %s\n", json_text_at(row, "variant"), json_text_at(row, "launch_note"));
         if (json_text_at(row, "path")[0] != '\0')
             printf("  %s: by %s\n", json_text_at(row, "variant"), json_text_at(row, "path"));
+        if (json_text_at(row, "auto")[0] != '\0')
+            printf("  %s: auto: %s\n", json_text_at(row, "variant"), json_text_at(row, "auto"));
     }
 }
 

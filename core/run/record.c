@@ -252,6 +252,8 @@ json_t *record_case(const struct run *run, const struct run_case *c, const json_
         json_object_set_new(record, "answer_repeats", json_boolean(!c->answer_varies));
     if (c->path[0] != '\0')
         json_object_set_new(record, "path", json_text(c->path));
+    if (c->variant != NULL && run->chosen_by[0] != '\0')
+        json_object_set_new(record, "auto", json_text(run->chosen_by));
     json_object_set_new(record, "rounds", json_integer(run->rounds));
     json_object_set_new(record, "round_id", hash_text((uint64_t)run->core.seed));
     json_object_set_new(record, "case_id", json_string(c->case_id));

@@ -88,7 +88,8 @@ struct run {
     struct run_case *judged;  /* whose answer verify is looking at */
     struct run_case *running; /* whose run_cpu or run_gpu is at work */
     bool in_setup;
-    struct why why; /* of the failure being passed upwards */
+    struct why why;      /* of the failure being passed upwards */
+    char chosen_by[400]; /* with variant = auto: what chose the variant, see choose.h; "" before */
     void *scratch;
     size_t scratch_bytes;
     void *ceiling; /* device memory for the read, copy and write ceilings */

@@ -5,6 +5,7 @@
 #include "job/value.h"
 #include "run/answer.h"
 #include "run/case.h"
+#include "run/choose.h"
 #include "run/guard.h"
 #include "run/identity.h"
 #include "run/record.h"
@@ -118,48 +119,36 @@ static void add_case(struct run *run, const struct gpurun_variant *v, const char
     run->case_count++;
 }
 
-/* `auto`: variants stand from naive to best, so it is the last that is no peer and can run. */
-static const struct gpurun_variant *best_variant(struct run *run)
-{
-    const struct gpurun_variant *v;
-
-    for (uint32_t i = run->plugin->table->variant_count; i-- > 0;) {
-        v = plugin_variant(run->plugin, i);
-        if (!(v->capabilities & GPURUN_PEER) && case_check_variant(run, v) == GPURUN_OK)
-            return v;
-    }
-    return run->plugin->table->variant_count ? plugin_variant(run->plugin, 0) : NULL;
-}
-
-static void list_gpu_cases(struct run *run, const json_t *skip)
+static enum gpurun_status list_gpu_cases(struct run *run, const json_t *skip)
 {
     const char *list = run->core.variant;
     const struct gpurun_variant *v;
     char item[64];
 
     if (strcmp(list, "auto") == 0) {
-        if ((v = best_variant(run)) != NULL)
+        GPURUN_TRY(choose_variant(run, &v));
+        if (v != NULL)
             add_case(run, v, v->name, skip);
-        return;
+        return GPURUN_OK;
     }
     if (strcmp(list, "all") == 0) {
         for (uint32_t i = 0; i < run->plugin->table->variant_count; i++) {
             v = plugin_variant(run->plugin, i);
             add_case(run, v, v->name, skip);
         }
-        return;
+        return GPURUN_OK;
     }
     while (list_next(&list, item, sizeof item))
         if ((v = plugin_find_variant(run->plugin, item)) != NULL)
             add_case(run, v, v->name, skip);
+    return GPURUN_OK;
 }
 
-static void list_cases(struct run *run, const json_t *skip)
+static enum gpurun_status list_cases(struct run *run, const json_t *skip)
 {
     if (run->core.cpu || run->device == NULL)
         add_case(run, NULL, "cpu", skip);
-    if (run->device != NULL)
-        list_gpu_cases(run, skip);
+    return run->device != NULL ? list_gpu_cases(run, skip) : GPURUN_OK;
 }
 
 /* --- the device --- */
@@ -321,7 +310,7 @@ static enum gpurun_status begin(struct runner *r)
     enter(r, NULL, "setup");
     GPURUN_TRY(open_device(r, &no_gpu));
     GPURUN_TRY(run_setup(&r->run));
-    list_cases(&r->run, r->order->skip);
+    GPURUN_TRY(list_cases(&r->run, r->order->skip));
     identity_set(&r->run);
     say(r, json_pack("{ssso}", "type", "cases", "cases", identities(&r->run)));
     enter(r, NULL, "data");
@@ -424,6 +413,24 @@ enum runner_end runner_run(const struct job *job, const struct plugin *plugin,
     return end;
 }
 
+/* What `auto` would be here, for people; NULL where the job names its variants, or runs on the CPU. */
+static json_t *describe_auto(struct run *run)
+{
+    const struct gpurun_variant *v;
+    bool demanded;
+    struct why why;
+    const int index = choose_device(run->job, 0, &demanded, &why);
+
+    if (strcmp(run->core.variant, "auto") != 0 || strcmp(run->core.device, "cpu") == 0)
+        return NULL;
+    if (index < 0 || device_api.info(index, &run->device_info, &why) != GPURUN_OK)
+        return json_text("known where there is a GPU");
+    run->ctx.device = run->device_info.limits;
+    if (choose_variant(run, &v) != GPURUN_OK || v == NULL)
+        return json_text("none: built without CUDA");
+    return json_sprintf("%s: %s", v->name, run->chosen_by);
+}
+
 static json_t *describe_checked(struct run *run, bool options)
 {
     json_t *cases = json_array();
@@ -435,9 +442,10 @@ static json_t *describe_checked(struct run *run, bool options)
     while (strcmp(run->core.device, "cpu") != 0 && list_next(&list, item, sizeof item))
         json_array_append_new(cases, json_string(item));
     identity_question(run, question);
-    return json_pack("{sossso*so*}", "cases", cases, "question", question, "options",
+    return json_pack("{sossso*so*so*}", "cases", cases, "question", question, "options",
                      options ? record_options(run) : NULL, "tunable",
-                     options ? tunable_values(&run->plugin->options) : NULL);
+                     options ? tunable_values(&run->plugin->options) : NULL, "auto",
+                     options ? describe_auto(run) : NULL);
 }
 
 json_t *runner_check(const struct job *job, const struct plugin *plugin, bool options,
@@ -448,6 +456,7 @@ json_t *runner_check(const struct job *job, const struct plugin *plugin, bool op
     enum gpurun_status status = run_prepare(run, job, plugin, faults);
 
     if (status == GPURUN_OK) {
+        choose_check(run, faults);
         status = run_setup(run);
         /* A file or a library that fails is only known by running; a wrong option is known now. */
         if (status == GPURUN_INVALID)
@@ -478,8 +487,8 @@ json_t *runner_identify(const struct job *job, const struct plugin *plugin, int 
     json_t *found = NULL;
 
     if (run_prepare(&r->run, job, plugin, &faults) == GPURUN_OK &&
-        open_device(r, &no_gpu) == GPURUN_OK && run_setup(&r->run) == GPURUN_OK) {
-        list_cases(&r->run, NULL);
+        open_device(r, &no_gpu) == GPURUN_OK && run_setup(&r->run) == GPURUN_OK &&
+        list_cases(&r->run, NULL) == GPURUN_OK) {
         identity_set(&r->run);
         found = identities(&r->run);
     }
