@@ -9,6 +9,7 @@
 #include "job/memory.h"
 #include "job/value.h"
 #include "plan/registry.h"
+#include "report/auto_write.h"
 #include "report/compare.h"
 #include "report/describe.h"
 #include "report/report.h"
@@ -24,6 +25,7 @@ struct arguments {
     size_t override_count;
     const char *only;
     const char *html;           /* `report` writes a page here; NULL: nowhere */
+    const char *auto_table;     /* `report` makes the table of this plugin; NULL: of none */
     bool has_comparison_option; /* --gap or --fail-on */
     double timeout_s;           /* --timeout, for commands on plugins and devices; 0: not given */
     struct batch_options batch;
@@ -70,6 +72,8 @@ static const char help[] =
     "  --gap PERCENT     of a comparison: the least change that counts, 1% by default\n"
     "  --fail-on WORDS   of a comparison: exit 1 for any of these verdicts: slower,failed\n"
     "  --html FILE       of a report: write one HTML page with tables and plots too\n"
+    "  --auto-table PLUGIN  of a report: print the table that its `variant = auto` goes by, "
+    "instead\n"
     "  --strict          unsupported cases count as failures\n"
     "  --help, --version\n"
     "\n"
@@ -329,6 +333,7 @@ enum {
     GAP,
     FAIL_ON,
     HTML,
+    AUTO_TABLE,
     DEVICES,
     WORKERS,
     STRICT,
@@ -471,6 +476,9 @@ static int set_option(struct arguments *a, int option)
     case HTML:
         a->html = optarg;
         return -1;
+    case AUTO_TABLE:
+        a->auto_table = optarg;
+        return -1;
     case DEVICES:
         return set_devices(a, optarg) ? -1 : EXIT_USAGE;
     case WORKERS:
@@ -505,6 +513,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
                                             {"gap", required_argument, NULL, GAP},
                                             {"fail-on", required_argument, NULL, FAIL_ON},
                                             {"html", required_argument, NULL, HTML},
+                                            {"auto-table", required_argument, NULL, AUTO_TABLE},
                                             {"devices", required_argument, NULL, DEVICES},
                                             {"workers", required_argument, NULL, WORKERS},
                                             {"strict", no_argument, NULL, STRICT},
@@ -539,7 +548,13 @@ static int do_report(const struct arguments *a)
     const struct report_options options = {a->batch.format, a->batch.strict, a->batch.junit,
                                            a->html};
 
-    return report_print(a->words + 1, (size_t)a->count - 1, &options);
+    if (a->auto_table == NULL)
+        return report_print(a->words + 1, (size_t)a->count - 1, &options);
+    if (a->batch.format != OUTPUT_TABLE || a->html != NULL || a->batch.junit != NULL)
+        return usage("--auto-table prints a table of its own: leave --json, --csv, --md, --junit "
+                     "and --html out",
+                     "");
+    return auto_write(a->words + 1, (size_t)a->count - 1, a->auto_table, a->batch.gap);
 }
 
 static int do_compare(const struct arguments *a)
@@ -583,6 +598,9 @@ static int dispatch(const struct arguments *a)
         return a->count > 1 ? do_report(a) : usage("report: name a file of records", "");
     if (a->html != NULL)
         return usage("--html is for report: gpurun report FILE... --html ", a->html);
+    if (a->auto_table != NULL)
+        return usage("--auto-table is for report: gpurun report FILE... --auto-table ",
+                     a->auto_table);
     if (strcmp(word, "compare") == 0)
         return a->count == 3 ? do_compare(a)
                              : usage("compare wants two files of records: OLD NEW", "");

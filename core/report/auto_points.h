@@ -1,0 +1,36 @@
+/*
+ * What records say of the variants of one plugin: for each setting of its options, size and device at which
+ * several were measured, the fastest that was proved right. What tables of `auto` are made from.
+ */
+#ifndef GPURUN_REPORT_AUTO_POINTS_H
+#define GPURUN_REPORT_AUTO_POINTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Jobs that differ in what `auto` does not look at, the data above all, are one point. */
+struct auto_point {
+    json_t *values;             /* "device" ("9.0"), the plugin's options, "bytes" */
+    json_t *cells;              /* for each job an array of its variants' records, peers left out */
+    const char *pick;           /* the variant; it belongs to a record */
+    double gain_low, gain_high; /* how many times as fast as the last rung that ran */
+};
+
+/* A cell without the ladder's last rung (a variant that no job lists before another, peers left out) was not
+ * held against what `auto` is without a table: it says nothing, nor does one of one variant, or of none that was
+ * proved and timed often enough. */
+struct auto_points {
+    struct auto_point *list;
+    size_t count, cells;
+    size_t left_out; /* of the cells */
+};
+
+/* Reads the files; of a case on one model of device the last record that is no `interrupted` one counts. `gap`
+ * is verdict_of's. False, with the reason printed, when a file cannot be read. To be freed in any case. */
+bool auto_points_read(char *const *paths, size_t count, const char *plugin, double gap,
+                      struct auto_points *out);
+
+void auto_points_free(struct auto_points *points);
+
+#endif

@@ -1,0 +1,367 @@
+/*
+ * A decision tree over the measured points: each step parts them at the value of one key that leaves the two
+ * sides most alike in themselves (Gini impurity), until all points of a leaf have one variant. Numbers are parted
+ * between two measured values, other options into one value and the rest. A leaf is a rule: the conditions on
+ * the way to it. Numbers that nobody measured are in the leaf whose range holds them; other values that nobody
+ * measured are in no leaf whose way asked for them.
+ */
+#include "report/auto_write.h"
+
+#include "job/memory.h"
+#include "report/auto_points.h"
+#include "report/output.h"
+#include "report/table.h"
+#include "run/record.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Left is what has `value`, or, of numbers, what is not above it. */
+struct split {
+    const char *key;
+    const json_t *value;
+};
+
+/* A part of the points, and what the way to it says: {key: {"low", "high"} or {"values"}}. */
+struct node {
+    struct auto_point **points;
+    size_t count;
+    json_t *way;
+};
+
+static bool goes_left(const struct auto_point *point, const struct split *split)
+{
+    const json_t *value = json_object_get(point->values, split->key);
+
+    return json_is_number(value) && json_is_number(split->value)
+               ? json_number_value(value) <= json_number_value(split->value)
+               : json_equal(value, split->value);
+}
+
+/* --- the best split --- */
+
+/* 0 where all points of each side have one variant; INFINITY where one side is empty. */
+static double impurity(const struct node *node, const struct split *split)
+{
+    double sum = 0;
+    size_t lefts = 0;
+
+    for (size_t i = 0; i < node->count; i++)
+        lefts += goes_left(node->points[i], split);
+    if (lefts == 0 || lefts == node->count)
+        return INFINITY;
+    for (size_t i = 0; i < node->count; i++) {
+        const bool is_left = goes_left(node->points[i], split);
+        size_t others = 0;
+
+        for (size_t k = 0; k < node->count; k++)
+            others += goes_left(node->points[k], split) == is_left &&
+                      strcmp(node->points[k]->pick, node->points[i]->pick) != 0;
+        sum += (double)others / (double)(is_left ? lefts : node->count - lefts);
+    }
+    return sum;
+}
+
+static struct split best_split(const struct node *node)
+{
+    struct split best = {NULL, NULL};
+    double least = INFINITY;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(node->points[0]->values, key, value)
+    {
+        for (size_t i = 0; i < node->count; i++) {
+            const struct split split = {key, json_object_get(node->points[i]->values, key)};
+            const double now = impurity(node, &split);
+
+            if (now < least) {
+                least = now;
+                best = split;
+            }
+        }
+    }
+    return best;
+}
+
+/* --- the way to a leaf --- */
+
+/* Between two measured values: their geometric mean, to two digits where that is still between them. */
+static double between(double low, double high, bool is_whole)
+{
+    const double middle = low > 0 ? sqrt(low * high) : (low + high) / 2;
+    char text[40];
+    double rounded;
+
+    snprintf(text, sizeof text, "%.1e", middle);
+    rounded = strtod(text, NULL);
+    if (is_whole)
+        rounded = floor(rounded);
+    return rounded >= low && rounded < high ? rounded : low;
+}
+
+/* Where a number is parted: beyond the split's value and before the next that was measured. */
+static json_t *cut_of(const struct node *node, const struct split *split)
+{
+    const double low = json_number_value(split->value);
+    const bool is_whole = json_is_integer(split->value);
+    double high = INFINITY, cut;
+
+    for (size_t i = 0; i < node->count; i++) {
+        const json_t *value = json_object_get(node->points[i]->values, split->key);
+
+        if (json_is_number(value) && json_number_value(value) > low)
+            high = fmin(high, json_number_value(value));
+    }
+    cut = isfinite(high) ? between(low, high, is_whole) : low;
+    if (cut == low)
+        return json_copy((json_t *)split->value);
+    return is_whole ? json_integer((json_int_t)cut) : json_real(cut);
+}
+
+static bool holds(const json_t *list, const json_t *value)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach((json_t *)list, i, item) if (json_equal(item, value)) return true;
+    return false;
+}
+
+static json_t *measured_values(const struct node *node, const char *key)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < node->count; i++) {
+        json_t *value = json_object_get(node->points[i]->values, key);
+
+        if (!holds(list, value))
+            json_array_append(list, value);
+    }
+    return list;
+}
+
+/* One side of a split, with the way to it. */
+static struct node side(const struct node *node, const struct split *split, bool left)
+{
+    struct node part = {.points = allocate(node->count, sizeof(struct auto_point *)),
+                        .way = json_deep_copy(node->way)};
+    json_t *limits = json_object_get(part.way, split->key);
+
+    for (size_t i = 0; i < node->count; i++)
+        if (goes_left(node->points[i], split) == left)
+            part.points[part.count++] = node->points[i];
+    if (limits == NULL) {
+        limits = json_object();
+        json_object_set_new(part.way, split->key, limits);
+    }
+    if (json_is_number(split->value))
+        json_object_set_new(limits, left ? "high" : "low", cut_of(node, split));
+    else
+        json_object_set_new(limits, "values", measured_values(&part, split->key));
+    return part;
+}
+
+/* --- printing --- */
+
+/* As a job file writes it: 1.5K, and of a text each dollar twice. */
+static void print_value(const json_t *value)
+{
+    char text[64];
+
+    if (json_is_integer(value)) {
+        format_count(json_integer_value(value), text, sizeof text);
+        printf("%s", text);
+    } else if (json_is_string(value)) {
+        for (const char *c = json_string_value(value); *c != '\0'; c++)
+            printf(*c == '$' ? "$$" : "%c", *c);
+    } else if (json_is_boolean(value)) {
+        printf("%s", json_is_true(value) ? "yes" : "no");
+    } else {
+        output_scalar(value, text, sizeof text);
+        printf("%s", text);
+    }
+}
+
+static void print_condition(const char *key, const json_t *limits)
+{
+    const json_t *values = json_object_get(limits, "values");
+    size_t i;
+    json_t *value;
+
+    printf("%s = ", key);
+    json_array_foreach((json_t *)values, i, value)
+    {
+        printf("%s", i > 0 ? ", " : "");
+        print_value(value);
+    }
+    if (values == NULL) {
+        if (json_object_get(limits, "low") != NULL)
+            print_value(json_object_get(limits, "low"));
+        printf("..");
+        if (json_object_get(limits, "high") != NULL)
+            print_value(json_object_get(limits, "high"));
+    }
+    printf("\n");
+}
+
+/* On what a rule rests. */
+static void print_reason(const struct node *leaf)
+{
+    double low = INFINITY, high = 0;
+    size_t cells = 0;
+    char from[40], to[40];
+
+    for (size_t i = 0; i < leaf->count; i++) {
+        low = fmin(low, leaf->points[i]->gain_low);
+        high = fmax(high, leaf->points[i]->gain_high);
+        cells += json_array_size(leaf->points[i]->cells);
+    }
+    format_number(low, from, sizeof from);
+    format_number(high, to, sizeof to);
+    printf("# %zu job%s: ", cells, cells == 1 ? "" : "s");
+    if (low == 1 && high == 1)
+        printf("the last rung that ran\n");
+    else
+        printf("%s%s%s times as fast as the last rung that ran\n", from,
+               strcmp(from, to) != 0 ? " to " : "", strcmp(from, to) != 0 ? to : "");
+}
+
+static void print_rule(const struct node *leaf, int *number)
+{
+    const char *key;
+    json_t *unused, *limits;
+
+    printf("\n");
+    print_reason(leaf);
+    printf("[%d]\n", ++*number);
+    json_object_foreach(leaf->points[0]->values, key, unused)
+    {
+        limits = json_object_get(leaf->way, key);
+        if (limits != NULL)
+            print_condition(key, limits);
+    }
+    printf("variant = %s\n", leaf->points[0]->pick);
+}
+
+static bool is_leaf(const struct node *node)
+{
+    for (size_t i = 1; i < node->count; i++)
+        if (strcmp(node->points[i]->pick, node->points[0]->pick) != 0)
+            return false;
+    return true;
+}
+
+static void print_tree(const struct node *node, int *number)
+{
+    struct split split;
+
+    if (is_leaf(node)) {
+        print_rule(node, number);
+        return;
+    }
+    split = best_split(node);
+    for (int left = 1; left >= 0; left--) {
+        struct node part = side(node, &split, left);
+
+        print_tree(&part, number);
+        free(part.points);
+        json_decref(part.way);
+    }
+}
+
+static void add_name(json_t *list, const char *name)
+{
+    json_t *text = json_string(name);
+
+    if (name[0] != '\0' && !holds(list, text))
+        json_array_append(list, text);
+    json_decref(text);
+}
+
+static void print_names(const char *before, json_t *list)
+{
+    size_t i;
+    json_t *name;
+
+    printf("%s", before);
+    json_array_foreach(list, i, name) printf("%s%s", i > 0 ? ", " : "", json_string_value(name));
+    json_decref(list);
+}
+
+/* What was measured, where and when. */
+static void print_heading(const struct auto_points *points, const char *plugin)
+{
+    json_t *files = json_array(), *devices = json_array(), *days = json_array(), *cell;
+    size_t i;
+
+    for (size_t p = 0; p < points->count; p++)
+        json_array_foreach(points->list[p].cells, i, cell)
+        {
+            const json_t *record = json_array_get(cell, 0);
+            char *file = copy_text(json_text_at(record, "job"));
+            char *day = copy_text(json_text_at(record, "started"));
+
+            file[strcspn(file, ":")] = '\0';
+            day[strcspn(day, "T")] = '\0';
+            add_name(files, file);
+            add_name(devices, json_text_at(json_object_get(record, "environment"), "device_name"));
+            add_name(days, day);
+            free(file);
+            free(day);
+        }
+    printf("# What `variant = auto` is for %s: the first of these rules that fits and can run, "
+           "else the last "
+           "variant that can.\n# By gpurun report --auto-table %s, from",
+           plugin, plugin);
+    print_names(" ", files);
+    print_names(" on ", devices);
+    print_names(", ", days);
+    printf(".\n");
+}
+
+static void tell_left_out(const struct auto_points *points, const char *plugin)
+{
+    if (points->cells == 0)
+        fprintf(stderr, "gpurun: no record is of a variant of %s\n", plugin);
+    else if (points->left_out > 0)
+        fprintf(
+            stderr,
+            "gpurun: %zu of %zu jobs of %s say nothing: they lack the last variant of the ladder, "
+            "or one beside it, or one that was proved and timed 6 times\n",
+            points->left_out, points->cells, plugin);
+}
+
+static void print_table(const struct auto_points *points, const char *plugin)
+{
+    struct node root = {.points = allocate(points->count, sizeof(struct auto_point *)),
+                        .count = points->count,
+                        .way = json_object()};
+    int number = 0;
+
+    for (size_t i = 0; i < points->count; i++)
+        root.points[i] = &points->list[i];
+    /* no other device was measured, whatever the tree asks for */
+    json_object_set_new(root.way, "device",
+                        json_pack("{so}", "values", measured_values(&root, "device")));
+    print_heading(points, plugin);
+    print_tree(&root, &number);
+    free(root.points);
+    json_decref(root.way);
+}
+
+int auto_write(char *const *paths, size_t count, const char *plugin, double gap)
+{
+    struct auto_points points;
+    int code = 2;
+
+    if (auto_points_read(paths, count, plugin, gap, &points)) {
+        tell_left_out(&points, plugin);
+        code = points.count > 0 ? 0 : 1;
+    }
+    if (code == 0)
+        print_table(&points, plugin);
+    auto_points_free(&points);
+    return code;
+}
