@@ -285,6 +285,20 @@ static void pick(struct auto_point *point, double gap)
 
 /* --- the whole --- */
 
+static void set_kinds(struct auto_points *points)
+{
+    size_t kinds = 0;
+
+    for (size_t i = 0; i < points->count; i++) {
+        struct auto_point *point = &points->list[i];
+        size_t k = 0;
+
+        while (k < i && strcmp(points->list[k].pick, point->pick) != 0)
+            k++;
+        point->kind = k < i ? points->list[k].kind : kinds++;
+    }
+}
+
 /* Points of which no variant was proved in all their cells say nothing. */
 static void pick_all(struct auto_points *points, double gap)
 {
@@ -303,6 +317,7 @@ static void pick_all(struct auto_points *points, double gap)
         json_decref(point->cells);
     }
     points->count = kept;
+    set_kinds(points);
 }
 
 bool auto_points_read(char *const *paths, size_t count, const char *plugin, double gap,

@@ -14,6 +14,7 @@ struct auto_point {
     json_t *values;             /* "device" ("9.0"), the plugin's options, "bytes" */
     json_t *cells;              /* for each job an array of its variants' records, peers left out */
     const char *pick;           /* the variant; it belongs to a record */
+    size_t kind;                /* a number from 0 on, the same for the same pick */
     double gain_low, gain_high; /* how many times as fast as the last rung that ran */
 };
 

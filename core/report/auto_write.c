@@ -17,10 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Left is what has `value`, or, of numbers, what is not above it. */
+enum { KINDS = 64 }; /* of picks; what is beyond them counts as one */
+
+/* Left is what has `value`, or, of a key that is a number at every point, what is not above it. */
 struct split {
     const char *key;
     const json_t *value;
+    bool is_number;
 };
 
 /* A part of the points, and what the way to it says: {key: {"low", "high"} or {"values"}}. */
@@ -30,50 +33,91 @@ struct node {
     json_t *way;
 };
 
-static bool goes_left(const struct auto_point *point, const struct split *split)
+static const json_t *value_at(const struct node *node, size_t i, const char *key)
 {
-    const json_t *value = json_object_get(point->values, split->key);
+    return json_object_get(node->points[i]->values, key);
+}
 
-    return json_is_number(value) && json_is_number(split->value)
-               ? json_number_value(value) <= json_number_value(split->value)
-               : json_equal(value, split->value);
+static bool goes_left(const struct node *node, size_t i, const struct split *split)
+{
+    const json_t *value = value_at(node, i, split->key);
+
+    return split->is_number ? json_number_value(value) <= json_number_value(split->value)
+                            : json_equal(value, split->value);
+}
+
+static bool is_number_at_all(const struct node *node, const char *key)
+{
+    for (size_t i = 0; i < node->count; i++)
+        if (!json_is_number(value_at(node, i, key)))
+            return false;
+    return true;
+}
+
+static bool holds(const json_t *list, const json_t *value)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach((json_t *)list, i, item) if (json_equal(item, value)) return true;
+    return false;
+}
+
+static json_t *measured_values(const struct node *node, const char *key)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < node->count; i++)
+        if (!holds(list, value_at(node, i, key)))
+            json_array_append(list, (json_t *)value_at(node, i, key));
+    return list;
 }
 
 /* --- the best split --- */
 
-/* 0 where all points of each side have one variant; INFINITY where one side is empty. */
-static double impurity(const struct node *node, const struct split *split)
+/* Of one side, with so many points of each kind: 0 where all are of one. */
+static double side_impurity(const size_t *kinds, size_t count)
 {
-    double sum = 0;
-    size_t lefts = 0;
+    double same = 0;
 
-    for (size_t i = 0; i < node->count; i++)
-        lefts += goes_left(node->points[i], split);
-    if (lefts == 0 || lefts == node->count)
-        return INFINITY;
-    for (size_t i = 0; i < node->count; i++) {
-        const bool is_left = goes_left(node->points[i], split);
-        size_t others = 0;
-
-        for (size_t k = 0; k < node->count; k++)
-            others += goes_left(node->points[k], split) == is_left &&
-                      strcmp(node->points[k]->pick, node->points[i]->pick) != 0;
-        sum += (double)others / (double)(is_left ? lefts : node->count - lefts);
-    }
-    return sum;
+    for (size_t k = 0; k < KINDS; k++)
+        same += (double)kinds[k] * (double)kinds[k];
+    return (double)count - same / (double)count;
 }
 
+/* INFINITY where one side is empty. */
+static double impurity(const struct node *node, const struct split *split)
+{
+    size_t kinds[2][KINDS] = {0}, counts[2] = {0};
+
+    for (size_t i = 0; i < node->count; i++) {
+        const bool is_left = goes_left(node, i, split);
+        const size_t kind = node->points[i]->kind;
+
+        kinds[is_left][kind < KINDS ? kind : KINDS - 1]++;
+        counts[is_left]++;
+    }
+    if (counts[0] == 0 || counts[1] == 0)
+        return INFINITY;
+    return side_impurity(kinds[0], counts[0]) + side_impurity(kinds[1], counts[1]);
+}
+
+/* The first of the best. Its value is a point's: it outlives the list. */
 static struct split best_split(const struct node *node)
 {
-    struct split best = {NULL, NULL};
+    struct split best = {NULL, NULL, false};
     double least = INFINITY;
     const char *key;
-    json_t *value;
+    json_t *unused, *value;
+    size_t i;
 
-    json_object_foreach(node->points[0]->values, key, value)
+    json_object_foreach(node->points[0]->values, key, unused)
     {
-        for (size_t i = 0; i < node->count; i++) {
-            const struct split split = {key, json_object_get(node->points[i]->values, key)};
+        json_t *values = measured_values(node, key);
+
+        json_array_foreach(values, i, value)
+        {
+            const struct split split = {key, value, is_number_at_all(node, key)};
             const double now = impurity(node, &split);
 
             if (now < least) {
@@ -81,6 +125,7 @@ static struct split best_split(const struct node *node)
                 best = split;
             }
         }
+        json_decref(values);
     }
     return best;
 }
@@ -109,37 +154,15 @@ static json_t *cut_of(const struct node *node, const struct split *split)
     double high = INFINITY, cut;
 
     for (size_t i = 0; i < node->count; i++) {
-        const json_t *value = json_object_get(node->points[i]->values, split->key);
+        const double value = json_number_value(value_at(node, i, split->key));
 
-        if (json_is_number(value) && json_number_value(value) > low)
-            high = fmin(high, json_number_value(value));
+        if (value > low)
+            high = fmin(high, value);
     }
-    cut = isfinite(high) ? between(low, high, is_whole) : low;
+    cut = between(low, high, is_whole);
     if (cut == low)
         return json_copy((json_t *)split->value);
     return is_whole ? json_integer((json_int_t)cut) : json_real(cut);
-}
-
-static bool holds(const json_t *list, const json_t *value)
-{
-    size_t i;
-    json_t *item;
-
-    json_array_foreach((json_t *)list, i, item) if (json_equal(item, value)) return true;
-    return false;
-}
-
-static json_t *measured_values(const struct node *node, const char *key)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < node->count; i++) {
-        json_t *value = json_object_get(node->points[i]->values, key);
-
-        if (!holds(list, value))
-            json_array_append(list, value);
-    }
-    return list;
 }
 
 /* One side of a split, with the way to it. */
@@ -150,13 +173,13 @@ static struct node side(const struct node *node, const struct split *split, bool
     json_t *limits = json_object_get(part.way, split->key);
 
     for (size_t i = 0; i < node->count; i++)
-        if (goes_left(node->points[i], split) == left)
+        if (goes_left(node, i, split) == left)
             part.points[part.count++] = node->points[i];
     if (limits == NULL) {
         limits = json_object();
         json_object_set_new(part.way, split->key, limits);
     }
-    if (json_is_number(split->value))
+    if (split->is_number && json_object_get(limits, "values") == NULL)
         json_object_set_new(limits, left ? "high" : "low", cut_of(node, split));
     else
         json_object_set_new(limits, "values", measured_values(&part, split->key));
@@ -190,6 +213,9 @@ static void print_condition(const char *key, const json_t *limits)
     size_t i;
     json_t *value;
 
+    if (values != NULL &&
+        json_array_size(values) == 0) /* an option that these records do not know */
+        return;
     printf("%s = ", key);
     json_array_foreach((json_t *)values, i, value)
     {

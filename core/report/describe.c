@@ -182,7 +182,8 @@ void print_plugin(const json_t *d)
                json_text_at(item, "cannot")[0] ? "cannot run here: " : "runs here",
                json_text_at(item, "cannot"));
     }
-    print_auto(json_object_get(d, "auto"));
+    if (json_array_size(json_object_get(d, "variants")) > 0 || json_object_get(d, "auto") != NULL)
+        print_auto(json_object_get(d, "auto"));
     printf("\nMemory strategies\n ");
     json_array_foreach(json_object_get(memory, "strategies"), i, item)
         printf(" %s", json_string_value(item));

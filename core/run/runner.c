@@ -419,10 +419,11 @@ static json_t *describe_auto(struct run *run)
     const struct gpurun_variant *v;
     bool demanded;
     struct why why;
-    const int index = choose_device(run->job, 0, &demanded, &why);
+    int index;
 
     if (strcmp(run->core.variant, "auto") != 0 || strcmp(run->core.device, "cpu") == 0)
         return NULL;
+    index = choose_device(run->job, 0, &demanded, &why);
     if (index < 0 || device_api.info(index, &run->device_info, &why) != GPURUN_OK)
         return json_text("known where there is a GPU");
     run->ctx.device = run->device_info.limits;

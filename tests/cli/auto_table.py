@@ -30,7 +30,7 @@ def make(seed, path):
         [1, 2, 3, 1000, 10**6, 10**9], [1, 20, 700], ["int8", "float", "half"], [True, False]
     ):
         job = f"made.ini:x/n={n},k={k},dtype={dtype},distinct={distinct}"
-        place = {"n": n, "k": k, "dtype": dtype, "distinct": distinct, "scale": rng.choice([0.5, 1.5]), "mask": "1 $ 2"}
+        place = {"n": n, "k": k, "dtype": dtype, "distinct": distinct, "scale": rng.choice([0.5, 1.5, "auto"]), "mask": rng.choice(["1 $ 2", "3"])}
         for variant in LADDER + ["peer"]:
             lines.append(record(job, place, variant, ["cpu", *LADDER, "peer"], rng.choice([1, 1.005, 2, 3])))
     with open(path, "w") as f:
@@ -55,7 +55,7 @@ def fits(value, condition):
             low, high = element.split("..")
             if (not low or value >= number(low)) and (not high or value <= number(high)):
                 return True
-        elif number(element) == value:
+        elif element != "auto" and number(element) == value:
             return True
     return False
 
