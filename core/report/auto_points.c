@@ -157,7 +157,23 @@ static json_t *values_of(const json_t *record)
     return values;
 }
 
-static void add_cell(struct auto_points *points, json_t *records)
+/* The last rung that did not say that it cannot run. For the caller to free. */
+static char *fallback_of(const json_t *cell)
+{
+    const json_t *last = NULL;
+    json_t *record;
+    const char *variant;
+
+    json_object_foreach((json_t *)cell, variant, record)
+    {
+        if (strcmp(json_text_at(record, "status"), "unsupported") != 0 &&
+            (last == NULL || rung_of(record) > rung_of(last)))
+            last = record;
+    }
+    return copy_text(json_text_at(last, "variant"));
+}
+
+static void add_cell(struct auto_points *points, const json_t *cell, json_t *records)
 {
     json_t *values = values_of(json_array_get(records, 0));
     struct auto_point *point = NULL;
@@ -168,7 +184,8 @@ static void add_cell(struct auto_points *points, json_t *records)
     if (point == NULL) {
         points->list = grow(points->list, points->count, sizeof *points->list);
         point = &points->list[points->count++];
-        *point = (struct auto_point){.values = json_incref(values), .cells = json_array()};
+        *point = (struct auto_point){
+            .values = json_incref(values), .cells = json_array(), .fallback = fallback_of(cell)};
     }
     json_array_append_new(point->cells, records);
     json_decref(values);
@@ -241,15 +258,17 @@ static double worst_of(const struct auto_point *point, const char *variant, doub
     return worst;
 }
 
-static void note_gain(struct auto_point *point, const char *last)
+static void note_gain(struct auto_point *point)
 {
     size_t i;
     json_t *cell;
 
+    if (!is_in_all(point, point->fallback))
+        return;
     point->gain_low = INFINITY;
     json_array_foreach(point->cells, i, cell)
     {
-        const double gain = median_of(cell, last) / median_of(cell, point->pick);
+        const double gain = median_of(cell, point->fallback) / median_of(cell, point->pick);
 
         point->gain_low = fmin(point->gain_low, gain);
         point->gain_high = fmax(point->gain_high, gain);
@@ -259,31 +278,30 @@ static void note_gain(struct auto_point *point, const char *last)
 /* The one that is the least slow where it is slowest; of several that are as fast, the later rung. */
 static void pick(struct auto_point *point, double gap)
 {
-    const json_t *first = json_array_get(point->cells, 0);
-    const char *last = NULL;
     double least = INFINITY;
     size_t i;
     json_t *record;
 
-    json_array_foreach((json_t *)first, i, record)
+    json_array_foreach(json_array_get(point->cells, 0), i, record)
     {
         const char *variant = json_text_at(record, "variant");
-        double worst;
+        const double worst = is_in_all(point, variant) ? worst_of(point, variant, gap) : INFINITY;
 
-        if (!is_in_all(point, variant))
-            continue;
-        last = variant;
-        worst = worst_of(point, variant, gap);
-        if (worst <= least) {
+        if (worst <= least && isfinite(worst)) {
             least = worst;
             point->pick = variant;
         }
     }
-    if (last != NULL)
-        note_gain(point, last);
+    if (point->pick != NULL)
+        note_gain(point);
 }
 
 /* --- the whole --- */
+
+static bool is_fallback(const struct auto_point *point)
+{
+    return strcmp(point->pick, point->fallback) == 0;
+}
 
 static void set_kinds(struct auto_points *points)
 {
@@ -293,10 +311,20 @@ static void set_kinds(struct auto_points *points)
         struct auto_point *point = &points->list[i];
         size_t k = 0;
 
-        while (k < i && strcmp(points->list[k].pick, point->pick) != 0)
+        if (is_fallback(point))
+            continue;
+        while (k < i &&
+               (is_fallback(&points->list[k]) || strcmp(points->list[k].pick, point->pick) != 0))
             k++;
-        point->kind = k < i ? points->list[k].kind : kinds++;
+        point->kind = k < i ? points->list[k].kind : ++kinds;
     }
+}
+
+static void free_point(struct auto_point *point)
+{
+    json_decref(point->values);
+    json_decref(point->cells);
+    free(point->fallback);
 }
 
 /* Points of which no variant was proved in all their cells say nothing. */
@@ -313,8 +341,7 @@ static void pick_all(struct auto_points *points, double gap)
             continue;
         }
         points->left_out += json_array_size(point->cells);
-        json_decref(point->values);
-        json_decref(point->cells);
+        free_point(point);
     }
     points->count = kept;
     set_kinds(points);
@@ -340,7 +367,7 @@ bool auto_points_read(char *const *paths, size_t count, const char *plugin, doub
         out->cells++;
         if (json_object_size(cell) > 1 && json_array_size(records) > 0 &&
             has_last_rung(cell, lower)) {
-            add_cell(out, records);
+            add_cell(out, cell, records);
         } else {
             out->left_out++;
             json_decref(records);
@@ -356,9 +383,7 @@ bool auto_points_read(char *const *paths, size_t count, const char *plugin, doub
 
 void auto_points_free(struct auto_points *points)
 {
-    for (size_t i = 0; i < points->count; i++) {
-        json_decref(points->list[i].values);
-        json_decref(points->list[i].cells);
-    }
+    for (size_t i = 0; i < points->count; i++)
+        free_point(&points->list[i]);
     free(points->list);
 }

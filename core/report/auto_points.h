@@ -11,11 +11,13 @@
 
 /* Jobs that differ in what `auto` does not look at, the data above all, are one point. */
 struct auto_point {
-    json_t *values;             /* "device" ("9.0"), the plugin's options, "bytes" */
-    json_t *cells;              /* for each job an array of its variants' records, peers left out */
-    const char *pick;           /* the variant; it belongs to a record */
-    size_t kind;                /* a number from 0 on, the same for the same pick */
-    double gain_low, gain_high; /* how many times as fast as the last rung that ran */
+    json_t *values;   /* "device" ("9.0"), the plugin's options, "bytes" */
+    json_t *cells;    /* for each job an array of its variants' records, peers left out */
+    char *fallback;   /* what `auto` is there without a rule: the last rung that can run */
+    const char *pick; /* the variant to take; it belongs to a record */
+    size_t kind;      /* 0: pick is fallback; else a number for each pick */
+    double gain_low,
+        gain_high; /* how many times as fast as fallback; 0 where that was not proved */
 };
 
 /* A cell without the ladder's last rung (a variant that no job lists before another, peers left out) was not

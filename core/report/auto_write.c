@@ -1,9 +1,9 @@
 /*
  * A decision tree over the measured points: each step parts them at the value of one key that leaves the two
- * sides most alike in themselves (Gini impurity), until all points of a leaf have one variant. Numbers are parted
- * between two measured values, other options into one value and the rest. A leaf is a rule: the conditions on
- * the way to it. Numbers that nobody measured are in the leaf whose range holds them; other values that nobody
- * measured are in no leaf whose way asked for them.
+ * sides most alike in themselves (Gini impurity), until one variant will do for all points of a leaf. Numbers are
+ * parted between two measured values, other options into one value and the rest. A leaf is a rule: the conditions
+ * on the way to it; none is needed where the ladder's last is the one. Numbers that nobody measured are in the
+ * leaf whose range holds them; other values that nobody measured are in no leaf whose way asked for them.
  */
 #include "report/auto_write.h"
 
@@ -102,7 +102,44 @@ static double impurity(const struct node *node, const struct split *split)
     return side_impurity(kinds[0], counts[0]) + side_impurity(kinds[1], counts[1]);
 }
 
-/* The first of the best. Its value is a point's: it outlives the list. */
+/* The next larger value of the split's key, of a number; the value itself where there is none. */
+static const json_t *next_value(const struct node *node, const struct split *split)
+{
+    const json_t *next = split->value;
+
+    for (size_t i = 0; i < node->count; i++) {
+        const json_t *value = value_at(node, i, split->key);
+
+        if (json_number_value(value) > json_number_value(split->value) &&
+            (next == split->value || json_number_value(value) < json_number_value(next)))
+            next = value;
+    }
+    return next;
+}
+
+/* How far the measured values are apart between which a number is parted. */
+static double width_of(const struct node *node, const struct split *split)
+{
+    const double low = json_number_value(split->value);
+    const double high = split->is_number ? json_number_value(next_value(node, split)) : 0;
+
+    return low > 0 ? high / low : high - low;
+}
+
+/* Of the best the one of the first key, and of that where the most was left unmeasured. */
+static bool is_better(const struct node *node, const struct split *split, double now,
+                      const struct split *best, double least)
+{
+    const double tie = 1e-9;
+
+    if (!isfinite(now) || best->key == NULL)
+        return isfinite(now);
+    if (fabs(now - least) > tie)
+        return now < least;
+    return best->key == split->key && width_of(node, split) > width_of(node, best);
+}
+
+/* Its value is a point's. */
 static struct split best_split(const struct node *node)
 {
     struct split best = {NULL, NULL, false};
@@ -120,7 +157,7 @@ static struct split best_split(const struct node *node)
             const struct split split = {key, value, is_number_at_all(node, key)};
             const double now = impurity(node, &split);
 
-            if (now < least) {
+            if (is_better(node, &split, now, &best, least)) {
                 least = now;
                 best = split;
             }
@@ -132,36 +169,32 @@ static struct split best_split(const struct node *node)
 
 /* --- the way to a leaf --- */
 
-/* Between two measured values: their geometric mean, to two digits where that is still between them. */
+/* From `low` on, below `high`: their geometric mean in the fewest digits, two at least, that are there. */
 static double between(double low, double high, bool is_whole)
 {
     const double middle = low > 0 ? sqrt(low * high) : (low + high) / 2;
     char text[40];
-    double rounded;
 
-    snprintf(text, sizeof text, "%.1e", middle);
-    rounded = strtod(text, NULL);
-    if (is_whole)
-        rounded = floor(rounded);
-    return rounded >= low && rounded < high ? rounded : low;
+    for (int digits = 1; digits < 16; digits++) {
+        double rounded;
+
+        snprintf(text, sizeof text, "%.*e", digits, middle);
+        rounded = is_whole ? floor(strtod(text, NULL)) : strtod(text, NULL);
+        if (rounded >= low && rounded < high)
+            return rounded;
+    }
+    return low;
 }
 
-/* Where a number is parted: beyond the split's value and before the next that was measured. */
-static json_t *cut_of(const struct node *node, const struct split *split)
+/* Where a side's range ends: between the split's value and the next that was measured, or at its own. */
+static json_t *end_of(const struct node *node, const struct split *split, bool left)
 {
-    const double low = json_number_value(split->value);
-    const bool is_whole = json_is_integer(split->value);
-    double high = INFINITY, cut;
+    const json_t *low = split->value, *high = next_value(node, split);
+    const bool is_whole = json_is_integer(low) && json_is_integer(high);
+    const double cut = between(json_number_value(low), json_number_value(high), is_whole);
 
-    for (size_t i = 0; i < node->count; i++) {
-        const double value = json_number_value(value_at(node, i, split->key));
-
-        if (value > low)
-            high = fmin(high, value);
-    }
-    cut = between(low, high, is_whole);
-    if (cut == low)
-        return json_copy((json_t *)split->value);
+    if (cut == json_number_value(low))
+        return json_copy((json_t *)(left ? low : high));
     return is_whole ? json_integer((json_int_t)cut) : json_real(cut);
 }
 
@@ -180,7 +213,7 @@ static struct node side(const struct node *node, const struct split *split, bool
         json_object_set_new(part.way, split->key, limits);
     }
     if (split->is_number && json_object_get(limits, "values") == NULL)
-        json_object_set_new(limits, left ? "high" : "low", cut_of(node, split));
+        json_object_set_new(limits, left ? "high" : "low", end_of(node, split, left));
     else
         json_object_set_new(limits, "values", measured_values(&part, split->key));
     return part;
@@ -236,22 +269,23 @@ static void print_condition(const char *key, const json_t *limits)
 static void print_reason(const struct node *leaf)
 {
     double low = INFINITY, high = 0;
-    size_t cells = 0;
+    size_t jobs = 0;
     char from[40], to[40];
 
     for (size_t i = 0; i < leaf->count; i++) {
         low = fmin(low, leaf->points[i]->gain_low);
         high = fmax(high, leaf->points[i]->gain_high);
-        cells += json_array_size(leaf->points[i]->cells);
+        jobs += json_array_size(leaf->points[i]->cells);
     }
     format_number(low, from, sizeof from);
     format_number(high, to, sizeof to);
-    printf("# %zu job%s: ", cells, cells == 1 ? "" : "s");
-    if (low == 1 && high == 1)
-        printf("the last rung that ran\n");
+    printf("# %zu job%s: ", jobs, jobs == 1 ? "" : "s");
+    if (low == 0)
+        printf("the last rung that can run was not proved right\n");
+    else if (strcmp(from, to) == 0)
+        printf("%s times as fast as the last rung that can run\n", from);
     else
-        printf("%s%s%s times as fast as the last rung that ran\n", from,
-               strcmp(from, to) != 0 ? " to " : "", strcmp(from, to) != 0 ? to : "");
+        printf("%s to %s times as fast as the last rung that can run\n", from, to);
 }
 
 static void print_rule(const struct node *leaf, int *number)
@@ -271,7 +305,15 @@ static void print_rule(const struct node *leaf, int *number)
     printf("variant = %s\n", leaf->points[0]->pick);
 }
 
-static bool is_leaf(const struct node *node)
+static bool needs_no_rule(const struct node *node)
+{
+    for (size_t i = 0; i < node->count; i++)
+        if (node->points[i]->kind != 0)
+            return false;
+    return true;
+}
+
+static bool has_one_pick(const struct node *node)
 {
     for (size_t i = 1; i < node->count; i++)
         if (strcmp(node->points[i]->pick, node->points[0]->pick) != 0)
@@ -283,7 +325,9 @@ static void print_tree(const struct node *node, int *number)
 {
     struct split split;
 
-    if (is_leaf(node)) {
+    if (needs_no_rule(node))
+        return;
+    if (has_one_pick(node)) {
         print_rule(node, number);
         return;
     }
@@ -316,13 +360,14 @@ static void print_names(const char *before, json_t *list)
     json_decref(list);
 }
 
-/* What was measured, where and when. */
-static void print_heading(const struct auto_points *points, const char *plugin)
+/* What was measured, where and when, and where no rule is needed. */
+static void print_heading(const struct auto_points *points, const char *plugin, double gap)
 {
     json_t *files = json_array(), *devices = json_array(), *days = json_array(), *cell;
-    size_t i;
+    size_t i, without = 0;
 
-    for (size_t p = 0; p < points->count; p++)
+    for (size_t p = 0; p < points->count; p++) {
+        without += points->list[p].kind == 0;
         json_array_foreach(points->list[p].cells, i, cell)
         {
             const json_t *record = json_array_get(cell, 0);
@@ -337,14 +382,15 @@ static void print_heading(const struct auto_points *points, const char *plugin)
             free(file);
             free(day);
         }
+    }
     printf("# What `variant = auto` is for %s: the first of these rules that fits and can run, "
            "else the last "
-           "variant that can.\n# By gpurun report --auto-table %s, from",
-           plugin, plugin);
+           "variant that can.\n# By gpurun report --auto-table %s --gap %g%%, from",
+           plugin, plugin, 100 * gap);
     print_names(" ", files);
     print_names(" on ", devices);
     print_names(", ", days);
-    printf(".\n");
+    printf(".\n# Of %zu places that were measured, %zu need no rule.\n", points->count, without);
 }
 
 static void tell_left_out(const struct auto_points *points, const char *plugin)
@@ -359,7 +405,7 @@ static void tell_left_out(const struct auto_points *points, const char *plugin)
             points->left_out, points->cells, plugin);
 }
 
-static void print_table(const struct auto_points *points, const char *plugin)
+static void print_table(const struct auto_points *points, const char *plugin, double gap)
 {
     struct node root = {.points = allocate(points->count, sizeof(struct auto_point *)),
                         .count = points->count,
@@ -371,7 +417,7 @@ static void print_table(const struct auto_points *points, const char *plugin)
     /* no other device was measured, whatever the tree asks for */
     json_object_set_new(root.way, "device",
                         json_pack("{so}", "values", measured_values(&root, "device")));
-    print_heading(points, plugin);
+    print_heading(points, plugin, gap);
     print_tree(&root, &number);
     free(root.points);
     json_decref(root.way);
@@ -387,7 +433,7 @@ int auto_write(char *const *paths, size_t count, const char *plugin, double gap)
         code = points.count > 0 ? 0 : 1;
     }
     if (code == 0)
-        print_table(&points, plugin);
+        print_table(&points, plugin, gap);
     auto_points_free(&points);
     return code;
 }

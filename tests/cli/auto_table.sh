@@ -146,39 +146,28 @@ run "$FAKE" report tune.jsonl --auto-table tunable --gap 20%
 expect_exit 0
 expect_empty "$STDERR"
 cp "$STDOUT" $TABLE
-# spin is faster than flat at block 64 in style fast alone; the place between 16 and 64 is 32.
+# spin is faster than flat, the last rung, at block 64 in style fast alone; the place between 16 and 64 is 32.
 grep -v '^#' $TABLE >rules.txt
 expect_text rules.txt '
 [1]
-device = 9.0
-block = ..32
-variant = flat
-
-[2]
-device = 9.0
-block = 32..
-style = slow
-variant = flat
-
-[3]
 device = 9.0
 block = 32..
 style = fast
 variant = spin
 '
-expect_line $TABLE '# 4 jobs: the last rung that ran'
-expect_line $TABLE '# 2 jobs: * times as fast as the last rung that ran'
+expect_line $TABLE '# Of 8 places that were measured, 6 need no rule.'
+expect_line $TABLE '# 2 jobs: * times as fast as the last rung that can run'
 run "$FAKE" tune.ini --json -s variant=auto -s n=500 -s repeat=2 -s block=16,48
 expect_exit 0
 python3 - "$STDOUT" >chosen.txt <<'END'
 import json, sys
 for r in json.load(open(sys.argv[1]))["records"]:
-    print(r["options"]["block"], r["options"]["style"], r["variant"], r["auto"].split(":")[0])
+    print(r["options"]["block"], r["options"]["style"], r["variant"], r["auto"])
 END
-expect_text chosen.txt '16 slow flat tunable.auto
-16 fast flat tunable.auto
-48 slow flat tunable.auto
-48 fast spin tunable.auto
+expect_text chosen.txt '16 slow flat the last of the ladder that can run; no rule of tunable.auto fits
+16 fast flat the last of the ladder that can run; no rule of tunable.auto fits
+48 slow flat the last of the ladder that can run; no rule of tunable.auto fits
+48 fast spin tunable.auto:6
 '
 
 begin "every measured place gets what was fastest there"
@@ -190,15 +179,15 @@ for seed in 1 2 3; do
     cp "$STDOUT" made.auto
     expect "seed $seed" holds check made.auto made.jsonl
 done
-expect_line made.auto '# By gpurun report --auto-table made, from made.ini on A GPU, 2026-01-02.'
+expect_line made.auto '# By gpurun report --auto-table made --gap 1%, from made.ini on A GPU, 2026-01-02.'
 
 # decide WANTED SCRIPT: the variants that a table made from the records names, one a line. SCRIPT calls
-# put(job, variant, cases, median, ...), which is auto_table.py's record.
+# put(job, variant, median, ...): auto_table.py's record, of a ladder a, b unless cases says otherwise.
 decide() {
     PYTHONPATH=$here python3 - >few.jsonl <<END
 import json
 from auto_table import record
-def put(job, variant, cases, median, spread=0.001, n=1, **more):
+def put(job, variant, median, spread=0.001, n=1, cases=("a", "b"), **more):
     print(json.dumps(record(job, {"n": n, "k": 1}, variant, cases, median, spread, **more)))
 $2
 END
@@ -207,47 +196,69 @@ END
     expect_text few.txt "$1"
 }
 
-begin "intervals that meet: the later rung"
-decide 'b
-' 'put("x", "a", ["a", "b"], 1.0, 0.03); put("x", "b", ["a", "b"], 1.05, 0.03)'
-decide 'b
-' 'put("x", "a", ["a", "b"], 1.0); put("x", "b", ["a", "b"], 1.009)'
+begin "intervals that meet, or are within the gap: the later rung, which needs no rule"
+decide '' 'put("x", "a", 1.0, 0.03); put("x", "b", 1.05, 0.03)'
+expect_exit 0
+decide '' 'put("x", "a", 1.0); put("x", "b", 1.009)'
 decide 'a
-' 'put("x", "a", ["a", "b"], 1.0); put("x", "b", ["a", "b"], 1.02)'
+' 'put("x", "a", 1.0); put("x", "b", 1.02)'
+expect_line "$STDOUT" '# 1 job: 1.020 times as fast as the last rung that can run'
 
 begin "two jobs at one place: the one that is least slow where it is slowest"
-decide 'b
-' 'put("x", "a", ["a", "b"], 1.0); put("x", "b", ["a", "b"], 2.0); put("y", "a", ["a", "b"], 9.0); put("y", "b", ["a", "b"], 3.0)'
+decide '' 'put("x", "a", 1); put("x", "b", 2); put("y", "a", 9); put("y", "b", 3)'
 decide 'a
-' 'put("x", "a", ["a", "b"], 1.0); put("x", "b", ["a", "b"], 2.0); put("y", "b", ["a", "b"], 2.0); put("y", "a", ["a", "b"], 3.0)'
-decide 'a
-' 'put("x", "a", ["a", "b"], 5.0); put("x", "b", ["a", "b"], 1.0); put("y", "a", ["a", "b"], 9.0); put("y", "b", ["a", "b"], 1.0, status="failed")'
+' 'put("x", "a", 1); put("x", "b", 2); put("y", "b", 2); put("y", "a", 3)'
+expect_line "$STDOUT" '# 2 jobs: 0.6667 to 2.000 times as fast as the last rung that can run'
 
-begin "what is no proof, and who was not there"
+begin "what is wrong, not proved, or cannot run"
+wrong='the last rung that can run was not proved right'
 decide 'a
-' 'put("x", "a", ["a", "b"], 5.0); put("x", "b", ["a", "b"], 1.0, proof={"mode": "off"})'
-expect_empty "$STDERR"
+' 'put("x", "a", 5); put("x", "b", 1); put("y", "a", 9); put("y", "b", 1, status="failed")'
+expect_line "$STDOUT" "# 2 jobs: $wrong"
 decide 'a
-' 'put("x", "a", ["a", "b"], 5.0); put("x", "b", ["a", "b"], 1.0, status="failed")'
+' 'put("x", "a", 5); put("x", "b", 1, proof={"mode": "off"})'
+expect_line "$STDOUT" "# 1 job: $wrong"
 decide 'a
-' 'put("x", "a", ["a", "b", "peer"], 5.0); put("x", "b", ["a", "b"], 7.0); put("x", "peer", ["a", "b"], 1.0)'
-decide 'c
-' 'put("x", "a", ["a", "b"], 1.0); put("x", "b", ["a", "b"], 2.0); put("y", "a", ["a", "b", "c"], 4.0, n=9); put("y", "c", ["a", "b", "c"], 3.0, n=9)'
+' 'put("x", "a", 5); put("x", "b", 1, status="failed")'
+decide '' 'put("x", "a", 5); put("x", "b", 1, status="unsupported")'
+expect_exit 0
+decide 'a
+' 'abp = ("a", "b", "peer"); put("x", "a", 5, cases=abp); put("x", "b", 7, cases=abp); put("x", "peer", 1, cases=abp)'
+
+begin "who was not there"
+decide 'b
+' 'abc = ("a", "b", "c"); put("x", "a", 1); put("x", "b", 2)
+put("y", "b", 3, cases=abc, n=9); put("y", "c", 4, cases=abc, n=9)'
 expect_line "$STDERR" 'gpurun: 1 of 2 jobs of made say nothing: *'
-decide '' 'put("x", "b", ["a", "b"], 1.0)'
+decide '' 'put("x", "b", 1)'
 expect_exit 1
 expect_line "$STDERR" 'gpurun: 1 of 1 jobs of made say nothing: *'
-decide '' 'put("x", "a", ["a", "b"], 1.0, time_ms={"n": 5, "median": 1, "median_ci95": [1, 1]}); put("x", "b", ["a", "b"], 1.0, status="failed")'
+decide '' 'put("x", "a", 1, time_ms={"n": 5, "median": 1, "median_ci95": [1, 1]}); put("x", "b", 1, status="failed")'
 expect_exit 1
+
+begin "an option that the records of an older build lack"
+decide 'a
+' 'put("x", "a", 1); put("x", "b", 2); put("y", "a", 1, n=9, options={"plugin": "made", "n": 9})
+put("y", "b", 2, n=9, options={"plugin": "made", "n": 9})'
+
+begin "values that leave no round number between them"
+decide 'a
+' 'put("x", "a", 1, n=255); put("x", "b", 2, n=255); put("y", "a", 2, n=256); put("y", "b", 1, n=256)'
+expect_line "$STDOUT" 'n = ..255'
+decide 'a
+' 'put("x", "a", 2, n=255); put("x", "b", 1, n=255); put("y", "a", 1, n=256); put("y", "b", 2, n=256)'
+expect_line "$STDOUT" 'n = 256..'
+decide 'a
+' 'put("x", "a", 1, n=1040400); put("x", "b", 2, n=1040400); put("y", "a", 2, n=1048576); put("y", "b", 1, n=1048576)'
+expect_line "$STDOUT" 'n = ..1044K'
 
 begin "two kinds of device in one table"
 decide 'a
-b
-' 'put("x", "a", ["a", "b"], 1.0); put("x", "b", ["a", "b"], 2.0)
+' 'put("x", "a", 1); put("x", "b", 2)
 old = {"compute": 80, "device_name": "An older GPU"}
-put("x", "a", ["a", "b"], 2.0, environment=old); put("x", "b", ["a", "b"], 1.0, environment=old)'
+put("x", "a", 2, environment=old); put("x", "b", 1, environment=old)'
 expect_line "$STDOUT" 'device = 9.0'
-expect_line "$STDOUT" 'device = 8.0'
+expect_no_line "$STDOUT" '8.0'
 
 begin "the tables and the tuning jobs that come with gpurun"
 unset GPURUN_PLUGIN_PATH
@@ -275,4 +286,4 @@ run "$FAKE" job.ini --auto-table made
 expect_exit 2
 expect_line "$STDERR" 'gpurun: --auto-table is for report: *'
 
-finish 70
+finish 95
