@@ -28,6 +28,7 @@ struct split {
 
 /* A part of the points, and what the way to it says: {key: {"low", "high"} or {"values"}}. */
 struct node {
+    const json_t *keys; /* all that any point has */
     struct auto_point **points;
     size_t count;
     json_t *way;
@@ -148,7 +149,7 @@ static struct split best_split(const struct node *node)
     json_t *unused, *value;
     size_t i;
 
-    json_object_foreach(node->points[0]->values, key, unused)
+    json_object_foreach((json_t *)node->keys, key, unused)
     {
         json_t *values = measured_values(node, key);
 
@@ -201,7 +202,8 @@ static json_t *end_of(const struct node *node, const struct split *split, bool l
 /* One side of a split, with the way to it. */
 static struct node side(const struct node *node, const struct split *split, bool left)
 {
-    struct node part = {.points = allocate(node->count, sizeof(struct auto_point *)),
+    struct node part = {.keys = node->keys,
+                        .points = allocate(node->count, sizeof(struct auto_point *)),
                         .way = json_deep_copy(node->way)};
     json_t *limits = json_object_get(part.way, split->key);
 
@@ -296,7 +298,7 @@ static void print_rule(const struct node *leaf, int *number)
     printf("\n");
     print_reason(leaf);
     printf("[%d]\n", ++*number);
-    json_object_foreach(leaf->points[0]->values, key, unused)
+    json_object_foreach((json_t *)leaf->keys, key, unused)
     {
         limits = json_object_get(leaf->way, key);
         if (limits != NULL)
@@ -407,13 +409,17 @@ static void tell_left_out(const struct auto_points *points, const char *plugin)
 
 static void print_table(const struct auto_points *points, const char *plugin, double gap)
 {
-    struct node root = {.points = allocate(points->count, sizeof(struct auto_point *)),
+    json_t *keys = json_object();
+    struct node root = {.keys = keys,
+                        .points = allocate(points->count, sizeof(struct auto_point *)),
                         .count = points->count,
                         .way = json_object()};
     int number = 0;
 
-    for (size_t i = 0; i < points->count; i++)
+    for (size_t i = 0; i < points->count; i++) {
         root.points[i] = &points->list[i];
+        json_object_update_missing(keys, points->list[i].values);
+    }
     /* no other device was measured, whatever the tree asks for */
     json_object_set_new(root.way, "device",
                         json_pack("{so}", "values", measured_values(&root, "device")));
@@ -421,6 +427,7 @@ static void print_table(const struct auto_points *points, const char *plugin, do
     print_tree(&root, &number);
     free(root.points);
     json_decref(root.way);
+    json_decref(keys);
 }
 
 int auto_write(char *const *paths, size_t count, const char *plugin, double gap)

@@ -240,6 +240,10 @@ begin "an option that the records of an older build lack"
 decide 'a
 ' 'put("x", "a", 1); put("x", "b", 2); put("y", "a", 1, n=9, options={"plugin": "made", "n": 9})
 put("y", "b", 2, n=9, options={"plugin": "made", "n": 9})'
+decide 'a
+' 'put("x", "a", 2, options={"n": 1}); put("x", "b", 1, options={"n": 1})
+put("y", "a", 1, options={"n": 1, "k": 7}); put("y", "b", 2, options={"n": 1, "k": 7})'
+expect_line "$STDOUT" 'k = 7'
 
 begin "values that leave no round number between them"
 decide 'a
