@@ -157,6 +157,28 @@ static json_t *values_of(const json_t *record)
     return values;
 }
 
+/* The same, or numbers that differ by less than a tenth. */
+static bool is_near(const json_t *a, const json_t *b)
+{
+    const double x = json_number_value(a), y = json_number_value(b);
+
+    return json_equal(a, b) || (x > 0 && y > 0 && fmax(x, y) < 1.1 * fmin(x, y));
+}
+
+/* A condition cannot tell 255 from 256, or odd rows from even ones: what is so near is one place. */
+static bool is_one_place(const json_t *a, const json_t *b)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)a, key, value)
+    {
+        if (!is_near(value, json_object_get(b, key)))
+            return false;
+    }
+    return json_object_size(a) == json_object_size(b);
+}
+
 /* The last rung that did not say that it cannot run. For the caller to free. */
 static char *fallback_of(const json_t *cell)
 {
@@ -179,7 +201,7 @@ static void add_cell(struct auto_points *points, const json_t *cell, json_t *rec
     struct auto_point *point = NULL;
 
     for (size_t i = 0; i < points->count && point == NULL; i++)
-        if (json_equal(points->list[i].values, values))
+        if (is_one_place(points->list[i].values, values))
             point = &points->list[i];
     if (point == NULL) {
         points->list = grow(points->list, points->count, sizeof *points->list);

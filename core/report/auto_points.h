@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Jobs that differ in what `auto` does not look at, the data above all, are one point. */
+/* Jobs that differ in what `auto` does not look at, the data above all, or in numbers by less than a tenth are
+ * one point: its values are those of the first. */
 struct auto_point {
     json_t *values;   /* "device" ("9.0"), the plugin's options, "bytes" */
     json_t *cells;    /* for each job an array of its variants' records, peers left out */

@@ -28,7 +28,7 @@ struct split {
 
 /* A part of the points, and what the way to it says: {key: {"low", "high"} or {"values"}}. */
 struct node {
-    const json_t *keys; /* all that any point has */
+    const json_t *keys; /* see keys_of */
     struct auto_point **points;
     size_t count;
     json_t *way;
@@ -72,6 +72,72 @@ static json_t *measured_values(const struct node *node, const char *key)
         if (!holds(list, value_at(node, i, key)))
             json_array_append(list, (json_t *)value_at(node, i, key));
     return list;
+}
+
+/* --- the keys --- */
+
+/* The keys behind a job's section, "n=1M,k=10" of file:section/n=1M,k=10, into {key: true}. */
+static void add_swept(json_t *swept, const struct auto_point *point)
+{
+    const json_t *record = json_array_get(json_array_get(point->cells, 0), 0);
+    const char *colon = strchr(json_text_at(record, "job"), ':');
+    const char *item = colon ? strchr(colon, '/') : NULL;
+
+    for (; item != NULL; item = strchr(item, ',')) {
+        char *key = copy_text_n(item + 1, strcspn(item + 1, "=,"));
+
+        item++;
+        if (json_object_get(point->values, key) != NULL)
+            json_object_set_new(swept, key, json_true());
+        free(key);
+    }
+}
+
+static bool agree(const struct auto_point *a, const struct auto_point *b, const json_t *keys)
+{
+    const char *key;
+    json_t *unused;
+
+    json_object_foreach((json_t *)keys, key, unused)
+    {
+        const json_t *x = json_object_get(a->values, key), *y = json_object_get(b->values, key);
+
+        if (x != y && !json_equal(x, y))
+            return false;
+    }
+    return true;
+}
+
+/* True when the swept keys settle what this one is: setup made it from them, a sigma from a mask's name. */
+static bool is_derived(const struct auto_points *points, const char *key, const json_t *swept)
+{
+    json_t *own = json_pack("{sb}", key, 1);
+    bool is_settled = json_object_get(swept, key) == NULL;
+
+    for (size_t i = 0; i < points->count && is_settled; i++)
+        for (size_t k = 0; k < i && is_settled; k++)
+            is_settled = !agree(&points->list[i], &points->list[k], swept) ||
+                         agree(&points->list[i], &points->list[k], own);
+    json_decref(own);
+    return is_settled;
+}
+
+/* What conditions may be on: {key: true}. For the caller to free. */
+static json_t *keys_of(const struct auto_points *points)
+{
+    json_t *keys = json_object(), *swept = json_object(), *unused;
+    const char *key;
+
+    for (size_t i = 0; i < points->count; i++)
+        add_swept(swept, &points->list[i]);
+    for (size_t i = 0; i < points->count; i++)
+        json_object_foreach(points->list[i].values, key,
+                            unused) if (json_object_get(keys, key) == NULL &&
+                                        (strcmp(key, "device") == 0 || strcmp(key, "bytes") == 0 ||
+                                         !is_derived(points, key, swept)))
+            json_object_set_new(keys, key, json_true());
+    json_decref(swept);
+    return keys;
 }
 
 /* --- the best split --- */
@@ -170,21 +236,16 @@ static struct split best_split(const struct node *node)
 
 /* --- the way to a leaf --- */
 
-/* From `low` on, below `high`: their geometric mean in the fewest digits, two at least, that are there. */
+/* The geometric mean to two digits, where that is from `low` on and below `high`; else `low`. */
 static double between(double low, double high, bool is_whole)
 {
     const double middle = low > 0 ? sqrt(low * high) : (low + high) / 2;
     char text[40];
+    double rounded;
 
-    for (int digits = 1; digits < 16; digits++) {
-        double rounded;
-
-        snprintf(text, sizeof text, "%.*e", digits, middle);
-        rounded = is_whole ? floor(strtod(text, NULL)) : strtod(text, NULL);
-        if (rounded >= low && rounded < high)
-            return rounded;
-    }
-    return low;
+    snprintf(text, sizeof text, "%.1e", middle);
+    rounded = is_whole ? floor(strtod(text, NULL)) : strtod(text, NULL);
+    return rounded >= low && rounded < high ? rounded : low;
 }
 
 /* Where a side's range ends: between the split's value and the next that was measured, or at its own. */
@@ -409,17 +470,15 @@ static void tell_left_out(const struct auto_points *points, const char *plugin)
 
 static void print_table(const struct auto_points *points, const char *plugin, double gap)
 {
-    json_t *keys = json_object();
+    json_t *keys = keys_of(points);
     struct node root = {.keys = keys,
                         .points = allocate(points->count, sizeof(struct auto_point *)),
                         .count = points->count,
                         .way = json_object()};
     int number = 0;
 
-    for (size_t i = 0; i < points->count; i++) {
+    for (size_t i = 0; i < points->count; i++)
         root.points[i] = &points->list[i];
-        json_object_update_missing(keys, points->list[i].values);
-    }
     /* no other device was measured, whatever the tree asks for */
     json_object_set_new(root.way, "device",
                         json_pack("{so}", "values", measured_values(&root, "device")));

@@ -247,14 +247,32 @@ expect_line "$STDOUT" 'k = 7'
 
 begin "values that leave no round number between them"
 decide 'a
-' 'put("x", "a", 1, n=255); put("x", "b", 2, n=255); put("y", "a", 2, n=256); put("y", "b", 1, n=256)'
-expect_line "$STDOUT" 'n = ..255'
+' 'put("x", "a", 1, n=2); put("x", "b", 2, n=2); put("y", "a", 2, n=3); put("y", "b", 1, n=3)'
+expect_line "$STDOUT" 'n = ..2'
 decide 'a
-' 'put("x", "a", 2, n=255); put("x", "b", 1, n=255); put("y", "a", 1, n=256); put("y", "b", 2, n=256)'
-expect_line "$STDOUT" 'n = 256..'
+' 'put("x", "a", 2, n=2); put("x", "b", 1, n=2); put("y", "a", 1, n=3); put("y", "b", 2, n=3)'
+expect_line "$STDOUT" 'n = 3..'
+
+begin "numbers that differ by less than a tenth are one place"
 decide 'a
-' 'put("x", "a", 1, n=1040400); put("x", "b", 2, n=1040400); put("y", "a", 2, n=1048576); put("y", "b", 1, n=1048576)'
-expect_line "$STDOUT" 'n = ..1044K'
+' 'put("x", "a", 1, n=255); put("x", "b", 2, n=255); put("y", "a", 1.25, n=256); put("y", "b", 1, n=256)'
+expect_line "$STDOUT" '# Of 1 places that were measured, 0 need no rule.'
+expect_line "$STDOUT" '# 2 jobs: 0.8000 to 2.000 times as fast as the last rung that can run'
+expect_no_line "$STDOUT" 'n = '
+decide 'a
+' 'put("x", "a", 1, n=100); put("x", "b", 2, n=100); put("y", "a", 1.25, n=111); put("y", "b", 1, n=111)'
+expect_line "$STDOUT" 'n = ..110'
+
+begin "what setup makes of a swept key is no condition"
+decide 'a
+' 'put("m.ini:s/n=1", "a", 1, options={"n": 1, "sigma": 0.5}); put("m.ini:s/n=1", "b", 2, options={"n": 1, "sigma": 0.5})
+put("m.ini:s/n=9", "a", 2, n=9, options={"sigma": 4.5, "n": 9}); put("m.ini:s/n=9", "b", 1, n=9, options={"sigma": 4.5, "n": 9})'
+expect_line "$STDOUT" 'n = ..3'
+expect_no_line "$STDOUT" 'sigma = '
+decide 'a
+' 'put("m.ini:s/n=1", "a", 1, options={"sigma": 0.5, "n": 1}); put("m.ini:s/n=1", "b", 2, options={"sigma": 0.5, "n": 1})
+put("m.ini:t/n=1", "a", 2, options={"sigma": 4.5, "n": 1}); put("m.ini:t/n=1", "b", 1, options={"sigma": 4.5, "n": 1})'
+expect_line "$STDOUT" 'sigma = ..1.5'
 
 begin "two kinds of device in one table"
 decide 'a
