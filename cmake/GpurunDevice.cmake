@@ -17,7 +17,7 @@ foreach(kind plugins fakes)
         list(APPEND steps COMMAND ${CMAKE_COMMAND} -E make_directory ${to}
                           COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:${target}> ${to})
         set(table ${PROJECT_SOURCE_DIR}/plugins/${target}/${target}.auto)
-        if(kind STREQUAL plugins AND EXISTS ${table})
+        if(kind STREQUAL "plugins" AND EXISTS ${table})
             list(APPEND steps COMMAND ${CMAKE_COMMAND} -E copy ${table} ${to})
         endif()
     endforeach()

@@ -125,18 +125,21 @@ static bool is_derived(const struct auto_points *points, const char *key, const 
 /* What conditions may be on: {key: true}. For the caller to free. */
 static json_t *keys_of(const struct auto_points *points)
 {
-    json_t *keys = json_object(), *swept = json_object(), *unused;
+    json_t *keys = json_object(), *swept = json_object(), *all = json_object(), *unused;
     const char *key;
 
-    for (size_t i = 0; i < points->count; i++)
+    for (size_t i = 0; i < points->count; i++) {
         add_swept(swept, &points->list[i]);
-    for (size_t i = 0; i < points->count; i++)
-        json_object_foreach(points->list[i].values, key,
-                            unused) if (json_object_get(keys, key) == NULL &&
-                                        (strcmp(key, "device") == 0 || strcmp(key, "bytes") == 0 ||
-                                         !is_derived(points, key, swept)))
+        json_object_update_missing(all, points->list[i].values);
+    }
+    json_object_foreach(all, key, unused)
+    {
+        if (strcmp(key, "device") == 0 || strcmp(key, "bytes") == 0 ||
+            !is_derived(points, key, swept))
             json_object_set_new(keys, key, json_true());
+    }
     json_decref(swept);
+    json_decref(all);
     return keys;
 }
 

@@ -443,10 +443,9 @@ static json_t *describe_checked(struct run *run, bool options)
     while (strcmp(run->core.device, "cpu") != 0 && list_next(&list, item, sizeof item))
         json_array_append_new(cases, json_string(item));
     identity_question(run, question);
-    return json_pack("{sossso*so*so*}", "cases", cases, "question", question, "options",
+    return json_pack("{sossso*so*}", "cases", cases, "question", question, "options",
                      options ? record_options(run) : NULL, "tunable",
-                     options ? tunable_values(&run->plugin->options) : NULL, "auto",
-                     options ? describe_auto(run) : NULL);
+                     options ? tunable_values(&run->plugin->options) : NULL);
 }
 
 json_t *runner_check(const struct job *job, const struct plugin *plugin, bool options,
@@ -466,6 +465,8 @@ json_t *runner_check(const struct job *job, const struct plugin *plugin, bool op
             described = describe_checked(run, options);
         if (status == GPURUN_OK)
             json_object_set_new(described, "foreign", run_foreign_keys(run));
+        if (status == GPURUN_OK && options)
+            json_object_set_new(described, "auto", describe_auto(run));
     }
     run_finish(run);
     free(run);
