@@ -84,6 +84,12 @@ expect_line "$STDOUT" 'auto       flat: tunable.auto:7 (line 2 says never: not h
 expect_line "$STDOUT" 'auto       spin: tunable.auto:12'
 GPURUN_FAKE_DEVICE=none run "$FAKE" show job.ini -s n=1
 expect_line "$STDOUT" 'auto       known where there is a GPU'
+printf '[a]\nplugin = mirror\n' >other.ini
+run "$FAKE" show other.ini
+expect_line "$STDOUT" 'auto       *: the last of the ladder that can run'
+run "$FAKE" show other.ini -s misbehave=fail -s hook=setup # nothing is asked of a variant then
+expect_exit 0
+expect_no_line "$STDOUT" 'the last of the ladder'
 run "$FAKE" show job.ini -s variant=flat
 expect_no_line "$STDOUT" 'auto       flat'
 run "$FAKE" describe tunable
@@ -122,7 +128,6 @@ expect_line "$STDOUT" "*/$TABLE:2: nn: is no condition*"
 expect_line "$STDOUT" 'with such faults, jobs of variant = auto are refused'
 run "$FAKE" job.ini -s variant=flat -s n=1 # who does not ask it does not care
 expect_exit 0
-printf '[a]\nplugin = mirror\n' >other.ini
 run "$FAKE" other.ini
 expect_exit 0
 
