@@ -74,6 +74,12 @@ CONV_INLINE int32_t conv_tail_apply(int32_t sum, const struct conv_tail *tail)
     return tail->is_wide ? conv_tail_wide(sum, tail) : conv_tail_narrow(sum, tail);
 }
 
+/* Whether a sum, begun with what is added, need only be shifted. */
+CONV_INLINE int conv_tail_only_shifts(const struct conv_tail *tail)
+{
+    return tail->multiplier == 1 && !tail->is_even && !tail->is_wide;
+}
+
 CONV_INLINE uint8_t conv_saturate(int32_t value)
 {
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);

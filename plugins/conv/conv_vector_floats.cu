@@ -1,0 +1,237 @@
+/*
+ * conv, variant "vector": floats, rows of sums in registers.
+ *
+ * Mapping  a block takes 512 elements of a band of rows and walks down: one warp fills a ring of lines in shared memory
+ *          (conv_lines.cuh), 4 warps add each line to the SIZE rows of the answer that it is under the mask of, 4
+ *          neighbours a lane. The loop is unrolled by SIZE, so that which sums are the oldest is known when it is
+ *          compiled.
+ * Memory   each row is read (band + SIZE - 1) / band times in all; a lane loads its 4 elements and what is beside them
+ *          16 bytes at a time, and each serves all its taps. Results leave as 16 bytes a lane.
+ * Bound    memory; 7 x 7 arithmetic: 49 multiplications an element.
+ * Limits   square masks of 3, 5 and 7; rows of both images start at multiples of 16 bytes; no crop; compute capability
+ *          8.0.
+ */
+#include "conv_lines.cuh"
+#include "conv_vector.h"
+
+enum {
+    FLOATS_WARPS = 4, /* that read lines; one more fills the ring */
+    FLOATS_ITEMS = 4,
+    FLOATS_WARP_ELEMS = 32 * FLOATS_ITEMS,
+    FLOATS_ELEMS = FLOATS_WARPS * FLOATS_WARP_ELEMS,
+    FLOATS_BLOCK = 32 * (FLOATS_WARPS + 1),
+    FLOATS_TURNS = 8, /* stages that a block works through: at most, and where blocks are few */
+    FLOATS_TURNS_LEAST = 2,
+};
+
+/* Elements to either side of a result that its taps reach, and the same as whole 16 bytes. */
+static __host__ __device__ constexpr int floats_reach(int size, int channels)
+{
+    return size / 2 * channels;
+}
+
+static __host__ __device__ constexpr int floats_lead(int size, int channels)
+{
+    return (floats_reach(size, channels) + 3) / 4 * 4;
+}
+
+static __host__ __device__ constexpr int floats_stages(int size)
+{
+    return size == 7 ? 3 : 4;
+}
+
+static __host__ __device__ constexpr int floats_span(int size, int channels)
+{
+    return FLOATS_ELEMS + 2 * floats_lead(size, channels);
+}
+
+template <int SIZE, int CHANNELS>
+struct floats_ring : conv_ring<float, floats_span(SIZE, CHANNELS), SIZE, floats_stages(SIZE)> {
+};
+
+static constexpr int floats_blocks_per_sm(int size)
+{
+    return size == 3 ? 6 : size == 5 ? 4 : 4;
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+
+/* A line, from the first element on that the lane's results see, into the sums of all rows that it counts in; `newest` is
+ * the row that it is the top of, whose sums it begins. */
+template <int SIZE, int CHANNELS>
+static __device__ __forceinline__ void floats_add(const struct conv_weights &weights,
+                                                  const float4 *line,
+                                                  float (&sums)[SIZE][FLOATS_ITEMS], int newest)
+{
+    constexpr int lead = floats_lead(SIZE, CHANNELS);
+    constexpr int spare = lead - floats_reach(SIZE, CHANNELS);
+    float elems[2 * lead + FLOATS_ITEMS];
+
+#pragma unroll
+    for (int i = 0; i < lead / 2 + 1; i++) {
+        const float4 some = line[i];
+
+        elems[4 * i] = some.x;
+        elems[4 * i + 1] = some.y;
+        elems[4 * i + 2] = some.z;
+        elems[4 * i + 3] = some.w;
+    }
+#pragma unroll
+    for (int i = 0; i < SIZE; i++)
+#pragma unroll
+        for (int j = 0; j < SIZE; j++)
+#pragma unroll
+            for (int k = 0; k < FLOATS_ITEMS; k++) {
+                float &sum = sums[(newest + SIZE - i) % SIZE][k];
+
+                sum = fmaf(weights.value.real[i * SIZE + j], elems[spare + j * CHANNELS + k],
+                           i == 0 && j == 0 ? 0.0f : sum);
+            }
+}
+
+/* The end of the lane's sums from element e of row y on. */
+static __device__ __forceinline__ void floats_store(const struct conv_job &job, bool has_all,
+                                                    int32_t e, int32_t y,
+                                                    const float (&sums)[FLOATS_ITEMS])
+{
+    float *to = static_cast<float *>(job.out) + y * job.out_pitch + e;
+
+    if (has_all) {
+        *reinterpret_cast<float4 *>(to) =
+            make_float4(fmaf(job.scale, sums[0], job.bias), fmaf(job.scale, sums[1], job.bias),
+                        fmaf(job.scale, sums[2], job.bias), fmaf(job.scale, sums[3], job.bias));
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < FLOATS_ITEMS; k++)
+        if (e + k < job.out_elems)
+            conv_store<float>(job, e + k, y, sums[k]);
+}
+
+/* A warp's part of the tile. */
+template <int SIZE, int CHANNELS>
+static __device__ __forceinline__ void
+floats_walk(const struct conv_job &job, const struct conv_weights &weights,
+            const struct conv_tile &tile, struct floats_ring<SIZE, CHANNELS> *ring)
+{
+    constexpr int stages = floats_stages(SIZE);
+    const int32_t e = tile.e + FLOATS_ITEMS * static_cast<int32_t>(threadIdx.x);
+    const bool has_all = job.border != CONV_FRAME && e + FLOATS_ITEMS <= job.out_elems;
+    float sums[SIZE][FLOATS_ITEMS] = {};
+
+#pragma unroll 1
+    for (int s = 0; s * SIZE < tile.lines; s++) {
+        conv_await_stage(s, ring);
+#pragma unroll
+        for (int r = 0; r < SIZE; r++) {
+            const int done = s * SIZE + r - (SIZE - 1); /* the row that this line completes */
+
+            floats_add<SIZE, CHANNELS>(
+                weights, reinterpret_cast<const float4 *>(ring->lines[s % stages][r]) + threadIdx.x,
+                sums, r);
+            if (static_cast<unsigned>(done) < tile.rows)
+                floats_store(job, has_all, e, tile.y + done, sums[(r + 1) % SIZE]);
+        }
+        conv_leave_stage(s, ring);
+    }
+}
+#endif
+
+template <int SIZE, int CHANNELS>
+static __global__ void __launch_bounds__(FLOATS_BLOCK, floats_blocks_per_sm(SIZE))
+    conv_vector_floats_kernel(const struct conv_job job, const struct conv_weights weights,
+                              int band)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    __shared__ struct floats_ring<SIZE, CHANNELS> ring;
+    const int warp = threadIdx.x / 32;
+    struct conv_tile tile;
+
+    tile.e = static_cast<int32_t>(blockIdx.x % job.tiles_x) * FLOATS_ELEMS;
+    tile.y = static_cast<int32_t>(blockIdx.x / job.tiles_x) * band;
+    tile.top = tile.y + job.first_y;
+    tile.rows = min(band, job.out_height - tile.y);
+    tile.lines = tile.rows + SIZE - 1;
+    tile.begin = tile.e - floats_lead(SIZE, CHANNELS);
+    tile.reach = floats_reach(SIZE, CHANNELS);
+
+    const int readers =
+        min(FLOATS_WARPS, (job.out_elems - tile.e + FLOATS_WARP_ELEMS - 1) / FLOATS_WARP_ELEMS);
+    const struct conv_window window = conv_find_window<true, float>(job, tile, FLOATS_ELEMS);
+    if (warp == FLOATS_WARPS)
+        conv_begin_ring<true>(job, tile, window, readers, &ring);
+    __syncthreads();
+    if (warp == FLOATS_WARPS)
+        for (int s = 0; s * SIZE < tile.lines; s++)
+            conv_fill_stage<true>(job, tile, s, window, &ring);
+    else if (warp < readers)
+        floats_walk<SIZE, CHANNELS>(job, weights, tile, &ring);
+#endif
+}
+
+/* --- host ------------------------------------------------------------------------------------------------- */
+
+/* Rows of the answer per block: with the mask's they fill whole stages. */
+static int floats_band(int size, int turns)
+{
+    return size * turns - (size - 1);
+}
+
+/* The highest band of which there are enough for all blocks that the device can run at once. */
+static int floats_choose_band(const struct gpurun_ctx *ctx, struct conv_job *job, int64_t *tiles)
+{
+    const int size = job->mask_width;
+    const int64_t enough = static_cast<int64_t>(ctx->device.sm_count) * floats_blocks_per_sm(size);
+    int turns = FLOATS_TURNS;
+
+    while ((*tiles = conv_tiles(job, FLOATS_ELEMS, floats_band(size, turns))) < enough &&
+           turns > FLOATS_TURNS_LEAST)
+        turns--;
+    return floats_band(size, turns);
+}
+
+template <int SIZE, int CHANNELS> static enum gpurun_status floats_run(struct gpurun_ctx *ctx)
+{
+    struct conv_job job = conv_job_of(ctx);
+    int64_t tiles;
+    const int band = floats_choose_band(ctx, &job, &tiles);
+
+    conv_vector_floats_kernel<SIZE, CHANNELS>
+        <<<static_cast<unsigned>(tiles), FLOATS_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
+            job, conv_weights_of(ctx), band);
+    GPURUN_LAUNCH_TRY(ctx);
+    return GPURUN_OK;
+}
+
+template <int SIZE> static enum gpurun_status floats_run_channels(struct gpurun_ctx *ctx)
+{
+    const int64_t channels = conv_options_of(ctx)->channels;
+
+    return channels == 1   ? floats_run<SIZE, 1>(ctx)
+           : channels == 3 ? floats_run<SIZE, 3>(ctx)
+                           : floats_run<SIZE, 4>(ctx);
+}
+
+bool conv_vector_floats_takes(const struct gpurun_ctx *ctx)
+{
+    const struct conv_state *s = conv_state_of(ctx);
+
+    return s->mask.is_real && ctx->device.compute >= 80 && s->border != CONV_CROP &&
+           s->mask.width == s->mask.height && s->mask.width >= 3 && s->mask.width <= 7 &&
+           reinterpret_cast<uintptr_t>(s->image->dev) % 16 == 0 && s->in_pitch % 4 == 0 &&
+           reinterpret_cast<uintptr_t>(s->filtered->dev) % 16 == 0 && s->out_pitch % 4 == 0;
+}
+
+enum gpurun_status conv_vector_floats_check(struct gpurun_ctx *ctx)
+{
+    return conv_check_grid(ctx, FLOATS_ELEMS, floats_band(3, FLOATS_TURNS));
+}
+
+enum gpurun_status conv_vector_floats_launch(struct gpurun_ctx *ctx)
+{
+    const int size = conv_state_of(ctx)->mask.width;
+
+    return size == 3   ? floats_run_channels<3>(ctx)
+           : size == 5 ? floats_run_channels<5>(ctx)
+                       : floats_run_channels<7>(ctx);
+}
