@@ -220,9 +220,8 @@ static __device__ void band_take_tile(const struct band_job<BITS> &job, BITS lim
         const uint32_t i = begin + step * 32;
 
         if (ties >> lane & 1 && my_slot < job.plan.k)
-            band_emit<BITS, REAL>(
-                job, my_slot, REAL ? row[i] : band_bits_of_key<BITS, REAL>(limit, job.rows.flip),
-                i);
+            band_emit<BITS, REAL>(job, my_slot,
+                                  REAL ? row[i] : topk_bits_of_key(limit, REAL, job.rows.flip), i);
     }
 }
 
