@@ -16,21 +16,23 @@
 #include "topk_sort_tile.cuh"
 
 enum {
-    SORT_WARPS = SORT_BLOCK / 32,
+    SORT_SPREAD_BLOCK = 512, /* threads of the kernels before the last */
+    SORT_WARPS = SORT_SPREAD_BLOCK / 32,
     SORT_RANKED = 32,       /* samples that a block ranks */
     SORT_PART_BYTES = 2048, /* of samples that a warp compares them with at once */
     SORT_EACH = 8,          /* pairs per thread on the way to the buckets */
-    SORT_SPREAD = SORT_BLOCK * SORT_EACH,
+    SORT_SPREAD = SORT_SPREAD_BLOCK * SORT_EACH,
+    SORT_PER_THREAD = SORT_BUCKETS_MAX / SORT_SPREAD_BLOCK, /* buckets */
     SORT_PLACE_BITS = 48, /* of a pair's place in its bucket, in a word with the bucket above */
 };
 
-/* What the threads of a block hold. */
-template <typename ITEM> struct sort_shape;
-template <> struct sort_shape<topk_narrow> {
-    enum { FEW = SORT_NARROW_FEW, MANY = SORT_NARROW_MANY };
+/* What of a pair is compared first, and what only where that is equal. */
+template <typename ITEM> struct sort_half;
+template <> struct sort_half<topk_narrow> {
+    typedef uint32_t type;
 };
-template <> struct sort_shape<topk_wide> {
-    enum { FEW = SORT_WIDE_FEW, MANY = SORT_WIDE_MANY };
+template <> struct sort_half<topk_wide> {
+    typedef uint64_t type;
 };
 
 struct sort_plan {
@@ -49,6 +51,7 @@ template <typename ITEM> struct sort_job {
     uint64_t *places;           /* rows x k */
     ITEM *splitters;            /* rows x SORT_BUCKETS_MAX */
     unsigned long long *counts; /* rows x SORT_BUCKETS_MAX */
+    unsigned long long *begins; /* the same: where a bucket begins in its row */
 };
 
 /* Lets the next kernel come, and waits for the one before. */
@@ -64,7 +67,7 @@ static __device__ __forceinline__ void sort_wait()
 
 /* Ranks 32 samples, one a lane; each warp compares with a part of all. Clears the counts as well. */
 template <typename ITEM>
-static __global__ void __launch_bounds__(SORT_BLOCK)
+static __global__ void __launch_bounds__(SORT_SPREAD_BLOCK)
     topk_sort_rank_kernel(struct sort_job<ITEM> job)
 {
     enum { PART = SORT_PART_BYTES / sizeof(ITEM) };
@@ -78,8 +81,8 @@ static __global__ void __launch_bounds__(SORT_BLOCK)
     unsigned rank = 0;
 
     sort_wait();
-    if (blockIdx.x == 0 && threadIdx.x < job.plan.buckets)
-        job.counts[blockIdx.y * SORT_BUCKETS_MAX + threadIdx.x] = 0;
+    for (int i = threadIdx.x; blockIdx.x == 0 && i < SORT_BUCKETS_MAX; i += SORT_SPREAD_BLOCK)
+        job.counts[blockIdx.y * SORT_BUCKETS_MAX + i] = 0;
     if (threadIdx.x < SORT_RANKED)
         ranks[threadIdx.x] = 0;
     __syncthreads();
@@ -87,14 +90,16 @@ static __global__ void __launch_bounds__(SORT_BLOCK)
     const ITEM own = mine < samples ? items[topk_sort_sample_at(mine, job.plan.stride)] : ITEM{0};
 
     for (int64_t base = warp * each; base < end; base += PART) {
+        const int here = static_cast<int>(end - base < PART ? end - base : int64_t{PART});
+
         __syncwarp();
 #pragma unroll
         for (int i = lane; i < PART; i += 32)
-            parts[warp][i] =
-                base + i < end ? items[topk_sort_sample_at(base + i, job.plan.stride)] : ~ITEM{0};
+            if (i < here)
+                parts[warp][i] = items[topk_sort_sample_at(base + i, job.plan.stride)];
         __syncwarp();
 #pragma unroll 16
-        for (int i = 0; i < PART; i++)
+        for (int i = 0; i < here; i++)
             rank += parts[warp][i] < own;
     }
     atomicAdd(&ranks[lane], rank);
@@ -106,16 +111,33 @@ static __global__ void __launch_bounds__(SORT_BLOCK)
 
 /* --- buckets -------------------------------------------------------------------------------------- */
 
-/* How many of `width` - 1 splitters are not above the item. */
-template <typename ITEM>
-static __device__ __forceinline__ int sort_bucket_of(const ITEM *splitters, int width, ITEM item)
-{
-    int bucket = 0;
+/* A row's splitters in shared memory, in halves: the lower one is seldom read, and halves meet fewer bank
+ * conflicts. */
+template <typename ITEM> struct sort_splitters {
+    typedef typename sort_half<ITEM>::type half;
+    half keys[SORT_BUCKETS_MAX], tails[SORT_BUCKETS_MAX];
 
-    for (int step = width / 2; step > 0; step /= 2)
-        bucket += splitters[bucket + step - 1] <= item ? step : 0;
-    return bucket;
-}
+    __device__ __forceinline__ void put(int at, ITEM item)
+    {
+        keys[at] = static_cast<half>(item >> topk_pair_shift<ITEM>());
+        tails[at] = static_cast<half>(item);
+    }
+    /* How many of the first `width` - 1 are not above the item. */
+    __device__ __forceinline__ int not_above(ITEM item, int width) const
+    {
+        const half key = static_cast<half>(item >> topk_pair_shift<ITEM>());
+        const half tail = static_cast<half>(item);
+        int count = 0;
+
+        for (int step = width / 2; step > 0; step /= 2) {
+            const int at = count + step - 1;
+
+            if (keys[at] < key || (keys[at] == key && tails[at] <= tail))
+                count += step;
+        }
+        return count;
+    }
+};
 
 /* Takes a place in a bucket. Where all lanes want the same one, as in data that was in order, one asks for
  * all. All lanes call it. */
@@ -135,15 +157,15 @@ static __device__ __forceinline__ unsigned sort_take_place(unsigned *counts, int
 
 /* Finds each pair's bucket, and its place there. */
 template <typename ITEM>
-static __global__ void __launch_bounds__(SORT_BLOCK)
+static __global__ void __launch_bounds__(SORT_SPREAD_BLOCK)
     topk_sort_count_kernel(struct sort_job<ITEM> job)
 {
-    __shared__ ITEM splitters[SORT_BUCKETS_MAX];
+    __shared__ sort_splitters<ITEM> splitters;
     __shared__ unsigned counts[SORT_BUCKETS_MAX];
     __shared__ unsigned long long firsts[SORT_BUCKETS_MAX];
-    const int thread = threadIdx.x, last = static_cast<int>(job.plan.buckets) - 1;
-    const int64_t first = static_cast<int64_t>(blockIdx.x) * SORT_SPREAD + thread;
-    const int64_t row = blockIdx.y, k = job.rows.k;
+    const int last = static_cast<int>(job.plan.buckets) - 1;
+    const int64_t first = static_cast<int64_t>(blockIdx.x) * SORT_SPREAD + threadIdx.x;
+    const int64_t row = blockIdx.y, k = job.rows.k, row_buckets = row * SORT_BUCKETS_MAX;
     ITEM mine[SORT_EACH];
     unsigned places[SORT_EACH];
     int buckets[SORT_EACH];
@@ -151,31 +173,31 @@ static __global__ void __launch_bounds__(SORT_BLOCK)
     sort_wait();
 #pragma unroll
     for (int j = 0; j < SORT_EACH; j++) {
-        const int64_t i = first + j * SORT_BLOCK;
+        const int64_t i = first + j * SORT_SPREAD_BLOCK;
 
         mine[j] = i < k ? job.items[row * k + i] : ITEM{0};
     }
-    if (thread < SORT_BUCKETS_MAX) {
-        splitters[thread] =
-            thread < last ? job.splitters[row * SORT_BUCKETS_MAX + thread] : ~ITEM{0};
-        counts[thread] = 0;
+    for (int i = threadIdx.x; i < SORT_BUCKETS_MAX; i += SORT_SPREAD_BLOCK) {
+        splitters.put(i, i < last ? job.splitters[row_buckets + i] : ~ITEM{0});
+        counts[i] = 0;
     }
     __syncthreads();
 #pragma unroll
+    for (int j = 0; j < SORT_EACH; j++)
+        buckets[j] = splitters.not_above(mine[j], job.plan.width);
+#pragma unroll
     for (int j = 0; j < SORT_EACH; j++) {
-        const int bucket = sort_bucket_of(splitters, job.plan.width, mine[j]);
-
-        buckets[j] = bucket < last ? bucket : last;
-        places[j] = sort_take_place(counts, buckets[j], first + j * SORT_BLOCK < k);
+        buckets[j] = buckets[j] < last ? buckets[j] : last;
+        places[j] = sort_take_place(counts, buckets[j], first + j * SORT_SPREAD_BLOCK < k);
     }
     __syncthreads();
-    if (thread <= last)
-        firsts[thread] = atomicAdd(&job.counts[row * SORT_BUCKETS_MAX + thread],
-                                   static_cast<unsigned long long>(counts[thread]));
+    for (int i = threadIdx.x; i <= last; i += SORT_SPREAD_BLOCK)
+        firsts[i] =
+            atomicAdd(&job.counts[row_buckets + i], static_cast<unsigned long long>(counts[i]));
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < SORT_EACH; j++) {
-        const int64_t i = first + j * SORT_BLOCK;
+        const int64_t i = first + j * SORT_SPREAD_BLOCK;
         const uint64_t bucket = static_cast<uint64_t>(buckets[j]);
 
         if (i < k)
@@ -183,50 +205,58 @@ static __global__ void __launch_bounds__(SORT_BLOCK)
     }
 }
 
-/* Where a row's bucket begins, for thread `bucket`. All threads call it. */
-template <typename ITEM>
-static __device__ __forceinline__ unsigned long long
-sort_bucket_begin(const struct sort_job<ITEM> &job, int64_t row, unsigned long long *sums)
+/* Where the buckets of a row begin. Ends with a barrier. */
+static __device__ __forceinline__ void sort_find_begins(const unsigned long long *row_counts,
+                                                        int buckets, unsigned long long *begins)
 {
-    const bool is_bucket = threadIdx.x < job.plan.buckets;
-    const unsigned long long count =
-        is_bucket ? job.counts[row * SORT_BUCKETS_MAX + threadIdx.x] : 0;
-    unsigned long long total;
+    __shared__ unsigned long long sums[SORT_WARPS];
+    const int first = static_cast<int>(threadIdx.x) * SORT_PER_THREAD;
+    unsigned long long counts[SORT_PER_THREAD], sum = 0, total;
 
-    return topk_prefix(count, sums, &total);
+#pragma unroll
+    for (int i = 0; i < SORT_PER_THREAD; i++) {
+        counts[i] = first + i < buckets ? row_counts[first + i] : 0;
+        sum += counts[i];
+    }
+
+    unsigned long long begin = topk_prefix(sum, sums, &total);
+
+#pragma unroll
+    for (int i = 0; i < SORT_PER_THREAD; i++) {
+        begins[first + i] = begin;
+        begin += counts[i];
+    }
+    __syncthreads();
 }
 
 /* Brings each pair to its place. */
 template <typename ITEM>
-static __global__ void __launch_bounds__(SORT_BLOCK)
+static __global__ void __launch_bounds__(SORT_SPREAD_BLOCK)
     topk_sort_spread_kernel(struct sort_job<ITEM> job)
 {
     __shared__ unsigned long long begins[SORT_BUCKETS_MAX];
-    __shared__ unsigned long long sums[SORT_WARPS];
+    const int buckets = static_cast<int>(job.plan.buckets);
     const int64_t first = static_cast<int64_t>(blockIdx.x) * SORT_SPREAD + threadIdx.x;
-    const int64_t row = blockIdx.y, k = job.rows.k;
+    const int64_t row = blockIdx.y, k = job.rows.k, row_buckets = row * SORT_BUCKETS_MAX;
     ITEM mine[SORT_EACH];
     uint64_t places[SORT_EACH];
 
     sort_wait();
 #pragma unroll
     for (int j = 0; j < SORT_EACH; j++) {
-        const int64_t i = first + j * SORT_BLOCK;
+        const int64_t i = first + j * SORT_SPREAD_BLOCK;
 
         mine[j] = i < k ? job.items[row * k + i] : ITEM{0};
         places[j] = i < k ? job.places[row * k + i] : 0;
     }
-
-    const unsigned long long begin = sort_bucket_begin(job, row, sums);
-
-    if (threadIdx.x < SORT_BUCKETS_MAX)
-        begins[threadIdx.x] = begin;
-    __syncthreads();
+    sort_find_begins(job.counts + row_buckets, buckets, begins);
+    for (int i = threadIdx.x; blockIdx.x == 0 && i < buckets; i += SORT_SPREAD_BLOCK)
+        job.begins[row_buckets + i] = begins[i];
 #pragma unroll
     for (int j = 0; j < SORT_EACH; j++) {
         const uint64_t place = places[j] & ((UINT64_C(1) << SORT_PLACE_BITS) - 1);
 
-        if (first + j * SORT_BLOCK < k)
+        if (first + j * SORT_SPREAD_BLOCK < k)
             job.other[row * k + begins[places[j] >> SORT_PLACE_BITS] + place] = mine[j];
     }
 }
@@ -262,42 +292,31 @@ template <typename ITEM> struct sort_answer {
     }
 };
 
-/* Sorts a bucket. */
+/* Sorts a bucket. A wide pair takes four registers. */
 template <typename ITEM>
-static __global__ void __launch_bounds__(SORT_BLOCK, 2)
+static __global__ void __launch_bounds__(SORT_BLOCK, 32 / sizeof(ITEM))
     topk_sort_bucket_kernel(const __grid_constant__ struct sort_job<ITEM> job)
 {
-    enum { FEW = sort_shape<ITEM>::FEW, MANY = sort_shape<ITEM>::MANY };
     extern __shared__ uint4 room[];
-    __shared__ unsigned long long sums[SORT_WARPS];
-    __shared__ int64_t range[2]; /* begin and count */
-    const int64_t row = blockIdx.y, k = job.rows.k;
     const bool is_whole = job.plan.buckets == 1;
+    const int64_t row = blockIdx.y, k = job.rows.k, bucket = row * SORT_BUCKETS_MAX + blockIdx.x;
     ITEM *items = reinterpret_cast<ITEM *>(room);
 
     sort_wait();
 
-    const unsigned long long begin = is_whole ? 0 : sort_bucket_begin(job, row, sums);
-
-    if (threadIdx.x == blockIdx.x) {
-        range[0] = static_cast<int64_t>(begin);
-        range[1] =
-            is_whole ? k : static_cast<int64_t>(job.counts[row * SORT_BUCKETS_MAX + blockIdx.x]);
-    }
-    __syncthreads();
-
-    const int64_t at = row * k + range[0], count = range[1];
+    const int64_t count = is_whole ? k : static_cast<int64_t>(job.counts[bucket]);
+    const int64_t at = row * k + (is_whole ? 0 : static_cast<int64_t>(job.begins[bucket]));
     ITEM *from = (is_whole ? job.items : job.other) + at;
     const sort_answer<ITEM> answer = {job, row, at};
 
     if (count > job.plan.most) {
-        sort_long<ITEM, FEW>(from, job.items + at, count, items, answer);
+        sort_long<ITEM, SORT_FEW>(from, job.items + at, count, items, answer);
         return;
     }
-    if (count > FEW * SORT_BLOCK)
-        sort_tile<ITEM, MANY>(from, static_cast<int>(count), items);
+    if (count > SORT_FEW * SORT_BLOCK)
+        sort_tile<ITEM, SORT_MANY>(from, static_cast<int>(count), items);
     else
-        sort_tile<ITEM, FEW>(from, static_cast<int>(count), items);
+        sort_tile<ITEM, SORT_FEW>(from, static_cast<int>(count), items);
     sort_hand_on(items, 0, static_cast<int>(count), answer);
 }
 
@@ -313,14 +332,13 @@ static size_t sort_room_bytes(bool is_wide, int items)
 static struct sort_plan sort_plan_for(const struct gpurun_ctx *ctx)
 {
     const bool is_wide = topk_sort_is_wide(ctx);
-    const int few = is_wide ? SORT_WIDE_FEW : SORT_NARROW_FEW;
-    const int many = is_wide ? SORT_WIDE_MANY : SORT_NARROW_MANY;
     const int64_t k = topk_options_of(ctx)->k;
-    const bool fits_many = sort_room_bytes(is_wide, many) + 1024 <= ctx->device.shared_bytes;
+    const bool fits_many = sort_room_bytes(is_wide, SORT_MANY) + 1024 <= ctx->device.shared_bytes;
+    const int most = fits_many ? SORT_MANY : SORT_FEW;
     struct sort_plan plan;
 
-    plan.most = SORT_BLOCK * (fits_many ? many : few);
-    plan.room_bytes = sort_room_bytes(is_wide, fits_many ? many : few);
+    plan.most = SORT_BLOCK * most;
+    plan.room_bytes = sort_room_bytes(is_wide, most);
     plan.buckets = k <= plan.most ? 1 : (k + SORT_BUCKET_LEAST - 1) / SORT_BUCKET_LEAST;
     plan.buckets = plan.buckets < SORT_BUCKETS_MAX ? plan.buckets : int64_t{SORT_BUCKETS_MAX};
     plan.samples = plan.buckets * SORT_OVERSAMPLE;
@@ -355,8 +373,7 @@ bool topk_sort_is_wide(const struct gpurun_ctx *ctx)
 
 enum gpurun_status topk_sort_supported(struct gpurun_ctx *ctx)
 {
-    const bool is_wide = topk_sort_is_wide(ctx);
-    const size_t bytes = sort_room_bytes(is_wide, is_wide ? SORT_WIDE_FEW : SORT_NARROW_FEW) + 1024;
+    const size_t bytes = sort_room_bytes(topk_sort_is_wide(ctx), SORT_FEW) + 1024;
 
     if (!topk_options_of(ctx)->sorted || bytes <= ctx->device.shared_bytes)
         return GPURUN_OK;
@@ -374,7 +391,7 @@ size_t topk_sort_scratch(const struct gpurun_ctx *ctx, int64_t rows)
     const size_t spread = sizes.places == 0
                               ? 0
                               : topk_align(sizes.items) + topk_align(sizes.places) +
-                                    topk_align(sizes.splitters) + topk_align(sizes.counts);
+                                    topk_align(sizes.splitters) + 2 * topk_align(sizes.counts);
 
     return topk_align(sizes.items) + spread;
 }
@@ -398,10 +415,11 @@ static enum gpurun_status sort_run(struct gpurun_ctx *ctx, char *scratch, int64_
     job.places = static_cast<uint64_t *>(topk_carve(&scratch, sizes.places));
     job.splitters = static_cast<ITEM *>(topk_carve(&scratch, sizes.splitters));
     job.counts = static_cast<unsigned long long *>(topk_carve(&scratch, sizes.counts));
+    job.begins = static_cast<unsigned long long *>(topk_carve(&scratch, sizes.counts));
 
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
-    config.blockDim = SORT_BLOCK;
+    config.blockDim = SORT_SPREAD_BLOCK;
     config.stream = gpurun_cuda_stream(ctx);
     config.attrs = &attribute;
     if (job.plan.buckets > 1) {
@@ -420,6 +438,7 @@ static enum gpurun_status sort_run(struct gpurun_ctx *ctx, char *scratch, int64_
                     cudaFuncSetAttribute(bucket_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(job.plan.room_bytes)));
     config.gridDim = dim3(static_cast<unsigned>(job.plan.buckets), rows);
+    config.blockDim = SORT_BLOCK;
     config.dynamicSmemBytes = job.plan.room_bytes;
     GPURUN_CUDA_TRY(ctx, cudaLaunchKernelEx(&config, bucket_kernel, job));
     return GPURUN_OK;

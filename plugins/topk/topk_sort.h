@@ -8,17 +8,13 @@
 #include "gpurun/key.h"
 #include "topk.h"
 
-/* The last four are pairs that a thread of a block holds, of 8 and of 16 bytes: odd, so that threads side by
- * side meet no bank conflicts. */
 enum {
-    SORT_BLOCK = 512,
-    SORT_BUCKETS_MAX = 256,
+    SORT_BLOCK = 256, /* threads that sort a bucket */
+    SORT_BUCKETS_MAX = 1024,
     SORT_BUCKET_LEAST = 1024, /* pairs: no more buckets than that gives */
-    SORT_OVERSAMPLE = 16,     /* samples per bucket */
-    SORT_NARROW_FEW = 9,
-    SORT_NARROW_MANY = 17,
-    SORT_WIDE_FEW = 5,
-    SORT_WIDE_MANY = 9,
+    SORT_OVERSAMPLE = 4,      /* samples per bucket */
+    SORT_FEW = 9,   /* pairs that a thread holds; odd, so that threads side by side meet */
+    SORT_MANY = 17, /* no bank conflicts */
 };
 
 /* Which of a row's pairs is the i-th of the sample: one of each `stride`, at a place that hashing i gives, so

@@ -33,7 +33,7 @@ struct sort_case {
     enum gpurun_dtype dtype;
     int64_t rows, k, ties; /* `ties` elements have the same key */
     enum layout layout;
-    bool has_little_memory; /* shared memory for tiles of SORT_*_FEW only */
+    bool has_little_memory; /* shared memory for tiles of SORT_FEW only */
 };
 
 /* The right order: the rank-th has the key `rank / ties` places below the largest, and of these keys the
@@ -178,16 +178,14 @@ static void expect_sorted(const struct sort_case *c)
     managed_free(job);
 }
 
-/* The edges: what a thread holds, what a warp, what a block of either width, where buckets begin. */
+/* The edges: what a thread holds, what a warp, what a block, where buckets begin. */
 static const int64_t edges[] = {
     1,
-    SORT_WIDE_FEW,
-    SORT_NARROW_FEW,
-    32 * SORT_NARROW_FEW,
+    SORT_FEW,
+    32 * SORT_FEW,
     SORT_BLOCK,
-    SORT_BLOCK *SORT_WIDE_FEW,
-    SORT_BLOCK *SORT_NARROW_FEW,
-    SORT_BLOCK *SORT_NARROW_MANY,
+    SORT_BLOCK *SORT_FEW,
+    SORT_BLOCK *SORT_MANY,
     16 * SORT_BUCKET_LEAST,
     SORT_BUCKETS_MAX *SORT_BUCKET_LEAST,
 };
@@ -210,17 +208,16 @@ static const struct sort_case cases[] = {
     {GPURUN_INT32, 1, 300007, 300007, LAYOUT_IN_ORDER, false},
     {GPURUN_FLOAT, 1, 300007, 100, LAYOUT_SHUFFLED, false},
     /* a bucket that shared memory does not hold: two tiles, several, all but the sample */
-    {GPURUN_INT32, 1, SORT_BLOCK *SORT_NARROW_MANY + 2000, 1, LAYOUT_HIDDEN, false},
+    {GPURUN_INT32, 1, SORT_BLOCK *SORT_MANY + 2000, 1, LAYOUT_HIDDEN, false},
     {GPURUN_INT32, 2, 100003, 1, LAYOUT_HIDDEN, false},
     {GPURUN_INT64, 2, 100003, 10, LAYOUT_HIDDEN, false},
     {GPURUN_FLOAT, 1, 1000003, 5, LAYOUT_HIDDEN, false},
     /* every bucket */
-    {GPURUN_INT32, 1, SORT_BUCKETS_MAX *SORT_BLOCK *SORT_NARROW_MANY * 3 / 2, 1, LAYOUT_SHUFFLED,
-     false},
+    {GPURUN_INT32, 1, SORT_BUCKETS_MAX *SORT_BLOCK *SORT_MANY * 3 / 2, 1, LAYOUT_SHUFFLED, false},
     /* narrower tiles */
-    {GPURUN_INT32, 1, SORT_BLOCK *SORT_NARROW_FEW, 1, LAYOUT_SHUFFLED, true},
-    {GPURUN_INT32, 1, SORT_BLOCK *SORT_NARROW_FEW + 1, 1, LAYOUT_SHUFFLED, true},
-    {GPURUN_INT64, 1, SORT_BLOCK *SORT_WIDE_FEW + 1, 1, LAYOUT_SHUFFLED, true},
+    {GPURUN_INT32, 1, SORT_BLOCK *SORT_FEW, 1, LAYOUT_SHUFFLED, true},
+    {GPURUN_INT32, 1, SORT_BLOCK *SORT_FEW + 1, 1, LAYOUT_SHUFFLED, true},
+    {GPURUN_INT64, 1, SORT_BLOCK *SORT_FEW + 1, 1, LAYOUT_SHUFFLED, true},
     {GPURUN_INT64, 1, 100003, 4, LAYOUT_HIDDEN, true},
 };
 
