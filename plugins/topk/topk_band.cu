@@ -17,7 +17,7 @@
  */
 #include "topk_band_finish.cuh"
 #include "topk_band_stream.cuh"
-#include "topk_merge.cuh"
+#include "topk_sort.h"
 #include <math.h>
 
 /* Clears what a pass counts in. */
@@ -107,36 +107,14 @@ static __global__ void __launch_bounds__(BAND_BLOCK, BAND_BLOCKS_PER_SM)
         *job.rows.count = job.plan.k;
 }
 
-/* --- the sorted answer ---------------------------------------------------------------------------- */
-
-/* Where merge_sort puts its items: the answer. All NaNs are one key, and both zeros: their bits are read
- * from the input. */
-template <typename BITS, bool REAL> struct band_answer {
-    struct topk_rows rows;
-
-    __device__ __forceinline__ void put(int64_t slot, typename band_item<BITS>::type item) const
-    {
-        const BITS key = static_cast<BITS>(~static_cast<BITS>(item >> 32));
-        const uint32_t index = static_cast<uint32_t>(item);
-        BITS bits = band_bits_of_key<BITS, REAL>(key, rows.flip);
-
-        if (REAL &&
-            (bits << 1 == 0 || key == topk_key<REAL>(static_cast<BITS>(~BITS{0}), rows.flip)))
-            bits = static_cast<const BITS *>(rows.in)[index];
-        static_cast<BITS *>(rows.values)[slot] = bits;
-        rows.indices[slot] = index;
-    }
-};
-
 /* --- launching -------------------------------------------------------------------------------------- */
 
 struct band_sizes {
-    size_t state, kept, surplus, bits, index, final_bits, final_index, ties, items;
+    size_t state, kept, surplus, bits, index, final_bits, final_index, ties;
 };
 
 static struct band_sizes band_sizes_for(const struct gpurun_ctx *ctx, const struct band_plan *plan)
 {
-    const struct topk_options *o = topk_options_of(ctx);
     const size_t elem_bytes = topk_state_of(ctx)->elem_bytes;
     struct band_sizes sizes;
 
@@ -148,7 +126,6 @@ static struct band_sizes band_sizes_for(const struct gpurun_ctx *ctx, const stru
     sizes.final_bits = BAND_FINAL * elem_bytes;
     sizes.final_index = BAND_FINAL * sizeof(uint32_t);
     sizes.ties = (plan->tiles + size_t{3}) * sizeof(unsigned); /* a row may start anywhere */
-    sizes.items = o->sorted ? plan->k * 2 * elem_bytes : 0;
     return sizes;
 }
 
@@ -238,7 +215,6 @@ enum gpurun_status topk_band_plan(struct gpurun_ctx *ctx, struct band_plan *plan
 template <typename BITS, bool REAL>
 static enum gpurun_status band_run(struct gpurun_ctx *ctx, struct band_plan plan)
 {
-    typedef typename band_item<BITS>::type ITEM;
     const cudaStream_t stream = gpurun_cuda_stream(ctx);
     const struct band_sizes sizes = band_sizes_for(ctx, &plan);
     char *free_scratch = static_cast<char *>(ctx->scratch);
@@ -257,18 +233,13 @@ static enum gpurun_status band_run(struct gpurun_ctx *ctx, struct band_plan plan
     job.final_index = static_cast<uint32_t *>(topk_carve(&free_scratch, sizes.final_index));
     job.tile_ties = static_cast<unsigned *>(topk_carve(&free_scratch, sizes.ties));
 
-    ITEM *items = static_cast<ITEM *>(topk_carve(&free_scratch, sizes.items));
-    ITEM *other = static_cast<ITEM *>(topk_carve(&free_scratch, sizes.items));
-
-    job.items = sizes.items > 0 ? items : NULL;
+    job.pairs.items = topk_options_of(ctx)->sorted ? free_scratch : NULL;
+    job.pairs.is_wide = topk_sort_is_wide(ctx);
     GPURUN_CUDA_TRY(ctx, cudaLaunchCooperativeKernel(
                              topk_band_kernel<BITS, REAL>, dim3(plan.blocks), dim3(BAND_BLOCK),
                              arguments, BAND_WARPS * sizeof(struct band_stash<BITS>), stream));
-    if (job.items)
-        GPURUN_CUDA_TRY(ctx, merge_sort(items, other, plan.k, band_answer<BITS, REAL>{job.rows},
-                                        ctx->device.compute >= 90, stream));
     GPURUN_LAUNCH_TRY(ctx);
-    return GPURUN_OK;
+    return job.pairs.items ? topk_launch_sort(ctx, free_scratch, 0, 1) : GPURUN_OK;
 }
 
 enum gpurun_status topk_band_supported(struct gpurun_ctx *ctx)
@@ -291,6 +262,7 @@ enum gpurun_status topk_band_supported(struct gpurun_ctx *ctx)
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "k",
                            "leaves k = %lld, above n / %d, to radix, which is faster there", k,
                            BAND_K_SHARE);
+    GPURUN_TRY(topk_sort_supported(ctx));
     return topk_band_plan(ctx, &plan);
 }
 
@@ -305,7 +277,7 @@ size_t topk_band_scratch(struct gpurun_ctx *ctx)
 
     return topk_align(sizes.state) + topk_align(sizes.kept) + topk_align(sizes.surplus) +
            topk_align(sizes.bits) + topk_align(sizes.index) + topk_align(sizes.final_bits) +
-           topk_align(sizes.final_index) + topk_align(sizes.ties) + 2 * topk_align(sizes.items);
+           topk_align(sizes.final_index) + topk_align(sizes.ties) + topk_sort_scratch(ctx, 1);
 }
 
 enum gpurun_status topk_launch_band(struct gpurun_ctx *ctx)

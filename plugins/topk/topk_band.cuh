@@ -5,23 +5,14 @@
 #define TOPK_BAND_CUH
 
 #include "topk_band.h"
-#include "topk_device.cuh"
+#include "topk_pairs.cuh"
 #include <cooperative_groups.h>
-
-/* A pair (key, index) as one number: best first is ascending, and no two are equal. */
-template <typename BITS> struct band_item;
-template <> struct band_item<uint32_t> {
-    typedef uint64_t type;
-};
-template <> struct band_item<uint64_t> {
-    typedef unsigned __int128 type;
-};
 
 /* All that the kernel is given. */
 template <typename BITS> struct band_job {
     struct band_plan plan;
-    struct topk_rows rows;                 /* one */
-    typename band_item<BITS>::type *items; /* k: the answer is to be sorted; else NULL */
+    struct topk_rows rows;   /* one */
+    struct topk_pairs pairs; /* where the selected elements go */
     struct band_state *state;
     BITS *band_bits; /* band_most */
     uint32_t *band_index;
@@ -59,33 +50,12 @@ static __device__ __forceinline__ const BITS *band_row(const struct band_job<BIT
     return static_cast<const BITS *>(job.rows.in);
 }
 
-/* The bits that a key was made of; of NaNs and zeros, one that has that key. */
-template <typename BITS, bool REAL>
-static __device__ __forceinline__ BITS band_bits_of_key(BITS key, uint64_t flip)
-{
-    const BITS sign = BITS{1} << (8 * sizeof(BITS) - 1);
-    const BITS ordered = key ^ static_cast<BITS>(flip);
-
-    if (!REAL)
-        return ordered;
-    return ordered & sign ? ordered ^ sign : static_cast<BITS>(~ordered);
-}
-
 /* Writes an element into its slot of the answer. */
 template <typename BITS, bool REAL>
 static __device__ __forceinline__ void band_emit(const struct band_job<BITS> &job, unsigned slot,
                                                  BITS bits, uint32_t index)
 {
-    typedef typename band_item<BITS>::type ITEM;
-
-    if (job.items) {
-        const BITS key = topk_key<REAL>(bits, job.rows.flip);
-
-        job.items[slot] = static_cast<ITEM>(static_cast<BITS>(~key)) << 32 | index;
-    } else {
-        static_cast<BITS *>(job.rows.values)[slot] = bits;
-        job.rows.indices[slot] = index;
-    }
+    topk_emit<BITS, REAL>(job.rows, job.pairs, slot, bits, index);
 }
 
 /* --- picking a digit ------------------------------------------------------------------------------ */

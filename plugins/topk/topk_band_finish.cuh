@@ -180,32 +180,26 @@ template <typename BITS, bool REAL>
 static __device__ void band_take_tile(const struct band_job<BITS> &job, BITS limit, uint32_t tile,
                                       unsigned slot, struct band_shared *shared)
 {
-    enum { STEPS = BAND_VECTORS * BAND_VECTOR_BYTES / sizeof(BITS), AT_ONCE = 8 };
+    enum { STEPS = BAND_VECTORS * BAND_VECTOR_BYTES / sizeof(BITS) };
     const uint32_t lane = threadIdx.x % 32;
     const BITS *row = band_row(job);
     uint32_t begin, end;
     unsigned seen = 0;
+    BITS bits[STEPS];
 
     band_tile_range(job, tile, &begin, &end);
     begin += threadIdx.x / 32 * STEPS * 32 + lane;
-    for (uint32_t step = 0; step < STEPS; step += AT_ONCE) {
-        BITS bits[AT_ONCE];
-
 #pragma unroll
-        for (uint32_t j = 0; j < AT_ONCE; j++) {
-            const uint32_t i = begin + (step + j) * 32;
-
-            bits[j] = i < end ? row[i] : BITS{0};
-        }
+    for (uint32_t step = 0; step < STEPS; step++)
+        bits[step] = begin + step * 32 < end ? row[begin + step * 32] : BITS{0};
 #pragma unroll
-        for (uint32_t j = 0; j < AT_ONCE; j++) {
-            const bool is_tie =
-                begin + (step + j) * 32 < end && topk_key<REAL>(bits[j], job.rows.flip) == limit;
-            const unsigned ties = __ballot_sync(0xffffffffu, is_tie);
+    for (uint32_t step = 0; step < STEPS; step++) {
+        const bool is_tie =
+            begin + step * 32 < end && topk_key<REAL>(bits[step], job.rows.flip) == limit;
+        const unsigned ties = __ballot_sync(0xffffffffu, is_tie);
 
-            if (lane == step + j)
-                seen = ties;
-        }
+        if (lane == step)
+            seen = ties;
     }
 
     unsigned long long total;
@@ -220,9 +214,8 @@ static __device__ void band_take_tile(const struct band_job<BITS> &job, BITS lim
         const uint32_t i = begin + step * 32;
 
         if (ties >> lane & 1 && my_slot < job.plan.k)
-            band_emit<BITS, REAL>(
-                job, my_slot, REAL ? row[i] : band_bits_of_key<BITS, REAL>(limit, job.rows.flip),
-                i);
+            band_emit<BITS, REAL>(job, my_slot,
+                                  REAL ? row[i] : topk_bits_of_key(limit, REAL, job.rows.flip), i);
     }
 }
 

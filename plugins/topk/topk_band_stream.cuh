@@ -62,7 +62,7 @@ template <typename BITS> struct band_filter<BITS, true> {
     __device__ __forceinline__ band_filter(BITS low_key, uint64_t key_flip)
         : sign(key_flip ? real(-1) : real(1))
     {
-        const real limit = of(band_bits_of_key<BITS, true>(low_key, key_flip));
+        const real limit = of(topk_bits_of_key(low_key, true, key_flip));
 
         is_nan = limit != limit;
         low = limit * sign;

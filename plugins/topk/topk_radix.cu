@@ -9,9 +9,9 @@
  * Ties are broken by going on with the digits of the index, counted down from the end of the row so that the
  * largest wins there too. Every pass is skipped, on the device, once all that match are needed.
  */
-#include "topk_device.cuh"
-#include "topk_finish.cuh"
+#include "topk_pairs.cuh"
 #include "topk_radix.h"
+#include "topk_sort.h"
 
 enum {
     RADIX_BITS = 11,
@@ -40,12 +40,12 @@ struct radix_digit {
 struct radix_scratch {
     struct radix_state *states; /* one per row */
     radix_count *bins;          /* RADIX_BINS per row, zero between passes */
-    struct topk_pairs pairs;    /* for the sort of a large k */
+    struct topk_pairs pairs;
 };
 
 struct radix_plan {
-    int64_t rows_at_once, width; /* width 0: no sort in global memory */
-    size_t state_bytes, bin_bytes, key_bytes, index_bytes;
+    int64_t rows_at_once;
+    size_t state_bytes, bin_bytes, sort_bytes;
 };
 
 /* --- digits -------------------------------------------------------------------------------------- */
@@ -240,22 +240,35 @@ static __global__ void __launch_bounds__(RADIX_BLOCK, GPURUN_SM_THREADS / RADIX_
     radix_flush(rows, row, &scratch.states[row], stash, held);
 }
 
+/* Puts the elements whose indices were gathered where the answer or its sort wants them. */
+template <typename BITS, bool REAL>
+static __global__ void __launch_bounds__(RADIX_BLOCK)
+    topk_radix_emit_kernel(struct topk_rows rows, struct topk_pairs pairs)
+{
+    const int64_t slot = static_cast<int64_t>(blockIdx.x) * RADIX_BLOCK + threadIdx.x;
+    const int64_t row = blockIdx.y, at = row * rows.k + slot;
+
+    if (slot >= rows.k)
+        return;
+
+    const int64_t index = rows.indices[at];
+
+    topk_emit<BITS, REAL>(rows, pairs, at, topk_row<BITS>(rows, row)[index], index);
+}
+
 /* --- launching ------------------------------------------------------------------------------------ */
 
 static struct radix_plan radix_plan_for(const struct gpurun_ctx *ctx)
 {
     const struct topk_options *o = topk_options_of(ctx);
-    const size_t elem_bytes = topk_state_of(ctx)->elem_bytes,
-                 bins = RADIX_BINS * sizeof(radix_count);
+    const size_t bins = RADIX_BINS * sizeof(radix_count);
     struct radix_plan plan;
 
-    plan.width = topk_pairs_width(o);
-    plan.rows_at_once = topk_rows_at_once(o, sizeof(struct radix_state) + bins +
-                                                 plan.width * (elem_bytes + sizeof(int64_t)));
+    plan.rows_at_once =
+        topk_rows_at_once(o, sizeof(struct radix_state) + bins + topk_sort_scratch(ctx, 1));
     plan.state_bytes = plan.rows_at_once * sizeof(struct radix_state);
     plan.bin_bytes = plan.rows_at_once * bins;
-    plan.key_bytes = plan.rows_at_once * plan.width * elem_bytes;
-    plan.index_bytes = plan.rows_at_once * plan.width * sizeof(int64_t);
+    plan.sort_bytes = topk_sort_scratch(ctx, plan.rows_at_once);
     return plan;
 }
 
@@ -284,23 +297,25 @@ static enum gpurun_status radix_run(struct gpurun_ctx *ctx, struct radix_plan pl
 
     scratch.states = static_cast<struct radix_state *>(topk_carve(&free_scratch, plan.state_bytes));
     scratch.bins = static_cast<radix_count *>(topk_carve(&free_scratch, plan.bin_bytes));
-    scratch.pairs.keys = topk_carve(&free_scratch, plan.key_bytes);
-    scratch.pairs.indices = static_cast<int64_t *>(topk_carve(&free_scratch, plan.index_bytes));
-    scratch.pairs.width = plan.width;
+    scratch.pairs.items = o->sorted ? free_scratch : NULL;
+    scratch.pairs.is_wide = topk_sort_is_wide(ctx);
     for (int64_t first = 0; first < o->rows; first += plan.rows_at_once) {
         const int64_t left = o->rows - first;
         const unsigned count =
             static_cast<unsigned>(left < plan.rows_at_once ? left : plan.rows_at_once);
         const struct topk_rows rows = topk_rows_from(ctx, first);
         const dim3 grid(radix_blocks(ctx, count), count);
+        const dim3 slots(static_cast<unsigned>((rows.k + RADIX_BLOCK - 1) / RADIX_BLOCK), count);
 
         topk_radix_begin_kernel<<<count, RADIX_BLOCK, 0, stream>>>(rows, scratch);
         radix_find<BITS, REAL>(rows, scratch, grid, false, stream);
         radix_find<BITS, REAL>(rows, scratch, grid, true, stream);
         topk_radix_gather_kernel<BITS, REAL><<<grid, RADIX_BLOCK, 0, stream>>>(rows, scratch);
-        topk_finish<BITS, REAL>(rows, scratch.pairs, count, o->sorted, stream);
+        topk_radix_emit_kernel<BITS, REAL><<<slots, RADIX_BLOCK, 0, stream>>>(rows, scratch.pairs);
+        GPURUN_LAUNCH_TRY(ctx);
+        if (o->sorted)
+            GPURUN_TRY(topk_launch_sort(ctx, free_scratch, first, count));
     }
-    GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
 
@@ -308,7 +323,9 @@ enum gpurun_status topk_radix_supported(struct gpurun_ctx *ctx)
 {
     const struct topk_options *o = topk_options_of(ctx);
 
-    if (!o->distinct || o->k <= RADIX_DISTINCT_K_MAX)
+    if (!o->distinct)
+        return topk_sort_supported(ctx);
+    if (o->k <= RADIX_DISTINCT_K_MAX)
         return GPURUN_OK;
     return gpurun_fail(
         ctx, GPURUN_UNSUPPORTED, "k",
@@ -322,8 +339,7 @@ size_t topk_radix_scratch(struct gpurun_ctx *ctx)
 
     if (topk_options_of(ctx)->distinct)
         return topk_radix_distinct_scratch(ctx);
-    return topk_align(plan.state_bytes) + topk_align(plan.bin_bytes) + topk_align(plan.key_bytes) +
-           topk_align(plan.index_bytes);
+    return topk_align(plan.state_bytes) + topk_align(plan.bin_bytes) + plan.sort_bytes;
 }
 
 enum gpurun_status topk_launch_radix(struct gpurun_ctx *ctx)

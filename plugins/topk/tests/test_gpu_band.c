@@ -3,14 +3,10 @@
  * the whole row was searched shows in what was counted.
  */
 #include "topk_band.h"
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef GPURUN_WITH_CUDA
-#include <cuda_runtime_api.h>
-
 enum { TENSORS = 4, N = 1000003 };
 
 struct job {
@@ -18,44 +14,17 @@ struct job {
     struct topk_options options;
     struct topk_state state;
     struct gpurun_tensor tensors[TENSORS];
-    int tensor_count;
+    void *memory[TENSORS];
+    int tensor_count, offset;
     char message[512]; /* of the last failure or wrong element */
 };
 
-#include "plugin_tensors.h"
-
-#define REQUIRE(call) ck_assert_msg((call) == cudaSuccess, #call)
-
-/* Memory that both sides see. */
-static struct gpurun_tensor *fake_tensor(struct gpurun_ctx *ctx, const char *name,
-                                         enum gpurun_role role, enum gpurun_dtype dtype, int rank,
-                                         const int64_t *dims)
-{
-    struct gpurun_tensor *t = fake_allocate(ctx, name, role, dtype, rank, dims);
-
-    free(t->host);
-    REQUIRE(cudaMallocManaged(&t->host, t->bytes, cudaMemAttachGlobal));
-    t->dev = t->host;
-    return t;
-}
-
-static const struct gpurun_core fake_core = FAKE_CORE(fake_tensor, fake_no_file);
+#include "plugin_managed.h"
 
 static struct job *job_new(int64_t k, enum topk_order order, int64_t sorted)
 {
     struct job *job = calloc(1, sizeof(*job));
-    int sm_count, major, shared_bytes;
 
-    REQUIRE(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, 0));
-    REQUIRE(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
-    REQUIRE(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
-    job->ctx.core = &fake_core;
-    job->ctx.options = &job->options;
-    job->ctx.state = &job->state;
-    job->ctx.threads = 1;
-    job->ctx.device.sm_count = sm_count;
-    job->ctx.device.compute = 10 * major;
-    job->ctx.device.shared_bytes = (size_t)shared_bytes;
     job->options = (struct topk_options){.n = N,
                                          .rows = 1,
                                          .k = k,
@@ -64,21 +33,12 @@ static struct job *job_new(int64_t k, enum topk_order order, int64_t sorted)
                                          .sorted = sorted,
                                          .block = 256,
                                          .grid = 32};
-    ck_assert_int_eq(gpurun_plugin.setup(&job->ctx), GPURUN_OK);
+    managed_setup(job);
     ck_assert_msg(topk_band_supported(&job->ctx) == GPURUN_OK, "%s", job->message);
     REQUIRE(
         cudaMallocManaged(&job->ctx.scratch, topk_band_scratch(&job->ctx), cudaMemAttachGlobal));
     memset(job->ctx.scratch, 0, topk_band_scratch(&job->ctx));
     return job;
-}
-
-static void job_free(struct job *job)
-{
-    gpurun_plugin.teardown(&job->ctx);
-    for (int i = 0; i < job->tensor_count; i++)
-        REQUIRE(cudaFree(job->tensors[i].host));
-    REQUIRE(cudaFree(job->ctx.scratch));
-    free(job);
 }
 
 /* Fills the elements that the sample takes and the others, each with one of `count` values from `first`. */
@@ -110,8 +70,7 @@ static void job_expect(struct job *job)
     for (int run = 0; run < 2; run++) {
         struct gpurun_proof proof = {.mode = GPURUN_VERIFY_FULL};
 
-        for (int i = 1; i < job->tensor_count; i++)
-            memset(job->tensors[i].host, GPURUN_POISON, job->tensors[i].bytes);
+        managed_poison(job);
         ck_assert_int_eq(topk_launch_band(&job->ctx), GPURUN_OK);
         REQUIRE(cudaDeviceSynchronize());
         ck_assert_int_eq(gpurun_plugin.verify(&job->ctx, &proof), GPURUN_OK);
@@ -158,7 +117,7 @@ START_TEST(a_wrong_guess_is_mended)
             data[i] = -data[i];
         job_expect(job);
         ck_assert_msg(job_searched_all(job) == cases[_i].is_wrong, "%s", cases[_i].what);
-        job_free(job);
+        managed_free(job);
     }
 }
 END_TEST

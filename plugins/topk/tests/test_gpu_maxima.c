@@ -5,14 +5,10 @@
  */
 #include "topk.h"
 #include "topk_maxima.h"
-#include <check.h>
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef GPURUN_WITH_CUDA
-#include <cuda_runtime_api.h>
-
-enum { TENSORS = 4, OFFSET_MAX = 3, POISON = 0xa5 };
+enum { TENSORS = 4, OFFSET_MAX = 3 };
 
 struct job {
     struct gpurun_ctx ctx; /* first: the hooks get its address */
@@ -24,27 +20,7 @@ struct job {
     char message[512];
 };
 
-#include "plugin_tensors.h"
-
-#define REQUIRE(call) ck_assert_msg((call) == cudaSuccess, "%s", #call)
-
-/* Managed memory, so that host and device see the same. */
-static struct gpurun_tensor *managed_tensor(struct gpurun_ctx *ctx, const char *name,
-                                            enum gpurun_role role, enum gpurun_dtype dtype,
-                                            int rank, const int64_t *dims)
-{
-    struct job *job = (struct job *)ctx;
-    const int place = job->tensor_count;
-    struct gpurun_tensor *t = fake_allocate(ctx, name, role, dtype, rank, dims);
-    const size_t before = role == GPURUN_IN ? (size_t)job->offset * gpurun_dtype_bytes(dtype) : 0;
-
-    free(t->host);
-    REQUIRE(cudaMallocManaged(&job->memory[place], before + t->bytes + 1, cudaMemAttachGlobal));
-    t->host = t->dev = (char *)job->memory[place] + before;
-    return t;
-}
-
-static const struct gpurun_core managed_core = FAKE_CORE(managed_tensor, fake_no_file);
+#include "plugin_managed.h"
 
 static const struct gpurun_variant *maxima(void)
 {
@@ -57,22 +33,11 @@ static const struct gpurun_variant *maxima(void)
 static struct job *job_new(enum gpurun_dtype dtype, int64_t rows, int64_t n, int64_t k, int offset)
 {
     struct job *job = calloc(1, sizeof(*job));
-    struct cudaDeviceProp device;
 
-    REQUIRE(cudaGetDeviceProperties(&device, 0));
-    job->ctx = (struct gpurun_ctx){
-        .core = &managed_core,
-        .options = &job->options,
-        .state = &job->state,
-        .threads = 1,
-        .device = {.compute = 10 * device.major + device.minor,
-                   .sm_count = device.multiProcessorCount,
-                   .shared_bytes = device.sharedMemPerBlockOptin},
-    };
     job->options = (struct topk_options){
         .n = n, .rows = rows, .k = k, .dtype = dtype, .sorted = 1, .block = 256, .grid = 32};
     job->offset = offset;
-    ck_assert_int_eq(gpurun_plugin.setup(&job->ctx), GPURUN_OK);
+    managed_setup(job);
     return job;
 }
 
@@ -90,21 +55,15 @@ static void job_prove(struct job *job)
     for (int run = 0; run < 2; run++) {
         struct gpurun_proof proof = {.mode = GPURUN_VERIFY_FULL};
 
-        REQUIRE(cudaMemset(job->ctx.scratch, POISON, scratch_bytes));
-        for (int i = 1; i < job->tensor_count; i++)
-            memset(job->tensors[i].host, POISON, job->tensors[i].bytes);
+        REQUIRE(cudaMemset(job->ctx.scratch, GPURUN_POISON, scratch_bytes));
+        managed_poison(job);
         ck_assert_msg(gpurun_plugin.run_gpu(&job->ctx, v) == GPURUN_OK, "%s", job->message);
         REQUIRE(cudaDeviceSynchronize());
         ck_assert_int_eq(gpurun_plugin.verify(&job->ctx, &proof), GPURUN_OK);
         ck_assert_msg(proof.wrong == 0, "n %ld k %ld offset %d, run %d: %s", (long)job->options.n,
                       (long)job->options.k, job->offset, run, job->message);
     }
-    gpurun_plugin.teardown(&job->ctx);
-    cudaFree(job->ctx.scratch);
-    cudaFree(job->ctx.variant_state);
-    for (int i = 0; i < job->tensor_count; i++)
-        cudaFree(job->memory[i]);
-    free(job);
+    managed_free(job);
 }
 
 /* --- data --- */
