@@ -31,8 +31,8 @@ static __device__ __forceinline__ BITS *maxima_row_of(void *maxima, int64_t pitc
 }
 
 /* The reading of rows; the kernel that finishes them may start as soon as it finds room. */
-template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(MAXIMA_BLOCK, GPURUN_SM_THREADS / MAXIMA_BLOCK)
+template <typename BITS, bool REAL, typename SHAPE>
+static __global__ void __launch_bounds__(SHAPE::READ_BLOCK, GPURUN_SM_THREADS / SHAPE::READ_BLOCK)
     topk_maxima_read_kernel(struct topk_rows rows, struct maxima_scratch scratch)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -42,16 +42,16 @@ static __global__ void __launch_bounds__(MAXIMA_BLOCK, GPURUN_SM_THREADS / MAXIM
     const struct maxima_span<BITS> span = maxima_span_of<BITS>(rows, row);
 
     if (scratch.wide && blockIdx.x == 0)
-        for (int i = threadIdx.x; i < MAXIMA_WIDE_ZEROS; i += MAXIMA_BLOCK)
+        for (int i = threadIdx.x; i < MAXIMA_WIDE_ZEROS; i += SHAPE::READ_BLOCK)
             scratch.wide[i] = 0;
-    if (blockIdx.x * maxima_tile<BITS>() < span.end)
-        maxima_of_tile<BITS, REAL, MAXIMA_BLOCK>(
+    if (blockIdx.x * maxima_tile<BITS, SHAPE>() < span.end)
+        maxima_of_tile<BITS, REAL, SHAPE>(
             span, blockIdx.x, maxima_row_of<BITS>(scratch.tiles, scratch.tile_pitch, row),
             maxima_row_of<BITS>(scratch.groups, scratch.group_pitch, row));
 }
 
-template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(MAXIMA_FINISH_BLOCK)
+template <typename BITS, bool REAL, typename SHAPE>
+static __global__ void __launch_bounds__(SHAPE::BLOCK, SHAPE::BLOCKS)
     topk_maxima_finish_kernel(struct topk_rows rows, struct maxima_scratch scratch)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -59,13 +59,21 @@ static __global__ void __launch_bounds__(MAXIMA_FINISH_BLOCK)
 #endif
     const int64_t row = gridDim.x - 1 - blockIdx.x; /* what was read last may still be in the L2 */
 
-    maxima_finish<BITS, REAL, MAXIMA_FINISH_BLOCK>(
-        rows, row, maxima_span_of<BITS>(rows, row),
-        maxima_row_of<BITS>(scratch.tiles, scratch.tile_pitch, row),
-        maxima_row_of<BITS>(scratch.groups, scratch.group_pitch, row));
+    maxima_finish<BITS, REAL, SHAPE>(rows, row, maxima_span_of<BITS>(rows, row),
+                                     maxima_row_of<BITS>(scratch.tiles, scratch.tile_pitch, row),
+                                     maxima_row_of<BITS>(scratch.groups, scratch.group_pitch, row));
 }
 
 /* --- launching ------------------------------------------------------------------------------------- */
+
+/* A lone row of one long tile takes one launch. */
+static bool maxima_is_short(const struct gpurun_ctx *ctx)
+{
+    const struct topk_options *o = topk_options_of(ctx);
+    const int64_t tiles = maxima_tiles_at_most(ctx, MAXIMA_LOADS);
+
+    return o->k <= MAXIMA_ONE_K_MAX && tiles <= MAXIMA_SHORT_TILES && (tiles > 1 || o->rows > 1);
+}
 
 static struct maxima_plan maxima_plan_for(struct gpurun_ctx *ctx)
 {
@@ -73,7 +81,8 @@ static struct maxima_plan maxima_plan_for(struct gpurun_ctx *ctx)
     const size_t elem_bytes = topk_state_of(ctx)->elem_bytes;
     struct maxima_plan plan;
 
-    plan.tiles = maxima_tiles_at_most(ctx);
+    plan.tiles =
+        maxima_tiles_at_most(ctx, maxima_is_short(ctx) ? MAXIMA_SHORT_LOADS : MAXIMA_LOADS);
     plan.groups = plan.tiles * MAXIMA_GROUPS;
     plan.rows_at_once = topk_rows_at_once(o, (plan.groups + plan.tiles) * elem_bytes);
     plan.group_bytes = plan.rows_at_once * plan.groups * elem_bytes;
@@ -83,7 +92,7 @@ static struct maxima_plan maxima_plan_for(struct gpurun_ctx *ctx)
 }
 
 /* `count` rows: the second launch is prepared while the first runs, where the device can. */
-template <typename BITS, bool REAL>
+template <typename BITS, bool REAL, typename SHAPE>
 static enum gpurun_status maxima_finish_rows(struct gpurun_ctx *ctx, struct topk_rows rows,
                                              struct maxima_scratch scratch, unsigned count)
 {
@@ -93,16 +102,17 @@ static enum gpurun_status maxima_finish_rows(struct gpurun_ctx *ctx, struct topk
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     config.gridDim = count;
-    config.blockDim = MAXIMA_FINISH_BLOCK;
+    config.blockDim = SHAPE::BLOCK;
     config.stream = gpurun_cuda_stream(ctx);
     config.attrs = &attribute;
     config.numAttrs = ctx->device.compute >= 90 ? 1 : 0;
-    GPURUN_CUDA_TRY(
-        ctx, cudaLaunchKernelEx(&config, topk_maxima_finish_kernel<BITS, REAL>, rows, scratch));
+    GPURUN_CUDA_TRY(ctx, cudaLaunchKernelEx(&config, topk_maxima_finish_kernel<BITS, REAL, SHAPE>,
+                                            rows, scratch));
     return GPURUN_OK;
 }
 
-template <typename BITS, bool REAL> static enum gpurun_status maxima_run(struct gpurun_ctx *ctx)
+template <typename BITS, bool REAL, typename SHAPE>
+static enum gpurun_status maxima_cut(struct gpurun_ctx *ctx)
 {
     const struct topk_options *o = topk_options_of(ctx);
     const struct maxima_plan plan = maxima_plan_for(ctx);
@@ -123,15 +133,25 @@ template <typename BITS, bool REAL> static enum gpurun_status maxima_run(struct 
         const struct maxima_keys maxima = {scratch.tiles, scratch.groups};
 
         if (tiles > 1 || scratch.wide)
-            topk_maxima_read_kernel<BITS, REAL>
-                <<<dim3(tiles, count), MAXIMA_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(rows, scratch);
+            topk_maxima_read_kernel<BITS, REAL, SHAPE>
+                <<<dim3(tiles, count), SHAPE::READ_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(rows,
+                                                                                        scratch);
         if (scratch.wide)
             GPURUN_TRY(topk_maxima_wide_launch(ctx, maxima, tiles, scratch.wide));
         else
-            GPURUN_TRY((maxima_finish_rows<BITS, REAL>(ctx, rows, scratch, count)));
+            GPURUN_TRY((maxima_finish_rows<BITS, REAL, SHAPE>(ctx, rows, scratch, count)));
     }
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
+}
+
+template <typename BITS, bool REAL> static enum gpurun_status maxima_run(struct gpurun_ctx *ctx)
+{
+    if (!maxima_is_short(ctx))
+        return maxima_cut<BITS, REAL, struct maxima_long>(ctx);
+    return topk_options_of(ctx)->rows < ctx->device.sm_count
+               ? maxima_cut<BITS, REAL, struct maxima_short>(ctx)
+               : maxima_cut<BITS, REAL, struct maxima_batch>(ctx);
 }
 
 enum gpurun_status topk_maxima_supported(struct gpurun_ctx *ctx)

@@ -2,7 +2,8 @@
  * Between the files of the maxima variant: how a row is cut, the maxima of its pieces, and how one block
  * narrows them down to the k best elements.
  *
- * A row is cut into tiles of 64 KiB and those into groups of 2 KiB, all aligned to 16 bytes. The k best
+ * A row is cut into tiles of 64 KiB and those into groups of 2 KiB, a short one into 16 KiB and 512 bytes, all aligned
+ * to 16 bytes. The k best
  * elements of a row lie in the k tiles that are best by (maximum, lower place first): an element of any other
  * tile comes after the maximum of each of those k. So it is with the groups of those tiles. Ties are broken
  * by the place on every level, so that few pieces go on whatever the data.
@@ -14,12 +15,20 @@
 #include "topk_list.cuh"
 #include "topk_maxima.h"
 
-enum {
-    MAXIMA_LOADS = 4, /* vectors that a thread has in flight; a warp's are one group */
-    MAXIMA_GROUP_VECTORS = 32 * MAXIMA_LOADS,
+/* How rows are cut: vectors of a lane in a group, threads of a block that reads a tile and of one that goes through
+ * the levels, and how many of the latter a multiprocessor is to hold. */
+struct maxima_long {
+    enum { LOADS = MAXIMA_LOADS, READ_BLOCK = 512, BLOCK = 512, BLOCKS = 1 };
 };
 
-static_assert(MAXIMA_GROUP_VECTORS * MAXIMA_VECTOR_BYTES == MAXIMA_GROUP_BYTES, "");
+struct maxima_short {
+    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, BLOCK = 256, BLOCKS = 4 };
+};
+
+/* As many as fit take turns. */
+struct maxima_batch {
+    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, BLOCK = 128, BLOCKS = 8 };
+};
 
 template <typename BITS> struct __align__(16) maxima_vector
 {
@@ -57,25 +66,26 @@ template <typename BITS> static constexpr __host__ __device__ int maxima_width()
 }
 
 /* Elements of a group and of a tile. */
-template <typename BITS> static constexpr __host__ __device__ int64_t maxima_group()
+template <typename BITS, typename SHAPE = struct maxima_long>
+static constexpr __host__ __device__ int64_t maxima_group()
 {
-    return static_cast<int64_t>(MAXIMA_GROUP_VECTORS) * maxima_width<BITS>();
+    return int64_t{32 * SHAPE::LOADS} * maxima_width<BITS>();
 }
 
-template <typename BITS> static constexpr __host__ __device__ int64_t maxima_tile()
+template <typename BITS, typename SHAPE = struct maxima_long>
+static constexpr __host__ __device__ int64_t maxima_tile()
 {
-    return MAXIMA_GROUPS * maxima_group<BITS>();
+    return MAXIMA_GROUPS * maxima_group<BITS, SHAPE>();
 }
 
-/* Tiles of a row of the job, wherever it begins. */
-static inline int64_t maxima_tiles_at_most(const struct gpurun_ctx *ctx)
+/* Tiles of a row of the job, wherever it begins, with so many vectors of a lane in a group. */
+static inline int64_t maxima_tiles_at_most(const struct gpurun_ctx *ctx, int64_t loads)
 {
     const int64_t width =
         MAXIMA_VECTOR_BYTES / static_cast<int64_t>(topk_state_of(ctx)->elem_bytes);
     const int64_t vectors = (topk_options_of(ctx)->n + 2 * width - 2) / width;
 
-    return (vectors + MAXIMA_GROUPS * MAXIMA_GROUP_VECTORS - 1) /
-           (MAXIMA_GROUPS * MAXIMA_GROUP_VECTORS);
+    return (vectors + MAXIMA_GROUPS * 32 * loads - 1) / (MAXIMA_GROUPS * 32 * loads);
 }
 
 template <typename BITS>
@@ -152,7 +162,7 @@ maxima_stream(const struct maxima_vector<uint64_t> *from) {
 
 /* The largest key that a lane has of a group at an edge of the row. What is no part of the row counts as key 0,
  * which changes no maximum. */
-template <typename BITS, bool REAL>
+template <typename BITS, bool REAL, typename SHAPE = struct maxima_long>
 static __device__ __forceinline__ BITS maxima_of_edge(const struct maxima_span<BITS> &span,
                                                       int64_t first)
 {
@@ -160,7 +170,7 @@ static __device__ __forceinline__ BITS maxima_of_edge(const struct maxima_span<B
     BITS best = 0;
 
 #pragma unroll 1
-    for (int e = 0; e < MAXIMA_LOADS * width; e++) {
+    for (int e = 0; e < SHAPE::LOADS * width; e++) {
         const int64_t at = first + e / width * 32 * width + e % width;
 
         if (at >= span.begin && at < span.end) {
@@ -172,45 +182,45 @@ static __device__ __forceinline__ BITS maxima_of_edge(const struct maxima_span<B
 }
 
 /* Whether all of a group is part of the row. */
-template <typename BITS>
+template <typename SHAPE, typename BITS>
 static __device__ __forceinline__ bool maxima_is_whole(const struct maxima_span<BITS> &span,
                                                        int64_t group)
 {
-    return group * maxima_group<BITS>() >= span.begin &&
-           (group + 1) * maxima_group<BITS>() <= span.end;
+    return group * maxima_group<BITS, SHAPE>() >= span.begin &&
+           (group + 1) * maxima_group<BITS, SHAPE>() <= span.end;
 }
 
 /* The largest key of a group, in all lanes of the warp that calls. */
-template <typename BITS, bool REAL>
+template <typename BITS, bool REAL, typename SHAPE>
 static __device__ __forceinline__ BITS maxima_of_group(const struct maxima_span<BITS> &span,
                                                        int64_t group)
 {
     constexpr int width = maxima_width<BITS>();
-    const int64_t first = group * maxima_group<BITS>() + threadIdx.x % 32 * width;
+    const int64_t first = group * maxima_group<BITS, SHAPE>() + threadIdx.x % 32 * width;
     BITS best = 0;
 
-    if (maxima_is_whole(span, group)) {
-        struct maxima_vector<BITS> v[MAXIMA_LOADS];
+    if (maxima_is_whole<SHAPE>(span, group)) {
+        struct maxima_vector<BITS> v[SHAPE::LOADS];
 
 #pragma unroll
-        for (int l = 0; l < MAXIMA_LOADS; l++)
+        for (int l = 0; l < SHAPE::LOADS; l++)
             v[l] = maxima_stream(reinterpret_cast<const struct maxima_vector<BITS> *>(
                 span.base + first + l * 32 * width));
 #pragma unroll
-        for (int l = 0; l < MAXIMA_LOADS; l++)
+        for (int l = 0; l < SHAPE::LOADS; l++)
 #pragma unroll
             for (int j = 0; j < width; j++) {
                 const BITS key = topk_key<REAL>(v[l].item[j], span.flip);
                 best = key > best ? key : best;
             }
     } else {
-        best = maxima_of_edge<BITS, REAL>(span, first);
+        best = maxima_of_edge<BITS, REAL, SHAPE>(span, first);
     }
     return maxima_of_warp(best);
 }
 
 /* Writes the maxima of a tile and of its groups. Warp 0 writes; the caller orders what follows. */
-template <typename BITS, bool REAL, int BLOCK>
+template <typename BITS, bool REAL, typename SHAPE>
 static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<BITS> &span,
                                                       int64_t tile, BITS *tile_maxima,
                                                       BITS *group_maxima)
@@ -220,8 +230,8 @@ static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<B
     const int64_t first = tile * MAXIMA_GROUPS;
 
 #pragma unroll
-    for (int g = warp; g < MAXIMA_GROUPS; g += BLOCK / 32) {
-        const BITS best = maxima_of_group<BITS, REAL>(span, first + g);
+    for (int g = warp; g < MAXIMA_GROUPS; g += SHAPE::READ_BLOCK / 32) {
+        const BITS best = maxima_of_group<BITS, REAL, SHAPE>(span, first + g);
 
         if (lane == 0)
             maxima[g] = best;
@@ -230,7 +240,7 @@ static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<B
     if (warp == 0) {
         const BITS best = maxima_of_warp(maxima[lane]);
 
-        if ((first + lane) * maxima_group<BITS>() < span.end)
+        if ((first + lane) * maxima_group<BITS, SHAPE>() < span.end)
             group_maxima[first + lane] = maxima[lane];
         if (lane == 0)
             tile_maxima[tile] = best;
@@ -263,7 +273,7 @@ static __device__ __forceinline__ bool maxima_is_last(unsigned *ticket, unsigned
 
 /* The maxima of all tiles. Written by other blocks, maybe of this very launch: never from the L1. */
 template <typename BITS> struct maxima_tiles {
-    enum { WIDTH = 1, LOADS = 16 };
+    enum { WIDTH = 1, LOADS = MAXIMA_HELD };
     const BITS *maxima;
     int count;
 
@@ -287,8 +297,8 @@ template <typename BITS> struct maxima_tiles {
 };
 
 /* The maxima of the groups of listed tiles, in any order. */
-template <typename BITS> struct maxima_groups {
-    enum { WIDTH = 1, LOADS = MAXIMA_ALL * MAXIMA_GROUPS / MAXIMA_FINISH_BLOCK };
+template <typename BITS, typename SHAPE> struct maxima_groups {
+    enum { WIDTH = 1, LOADS = MAXIMA_ALL * MAXIMA_GROUPS / SHAPE::BLOCK };
     const BITS *maxima;
     const uint32_t *tiles;
     int tile_count;
@@ -316,10 +326,11 @@ template <typename BITS> struct maxima_groups {
 };
 
 /* The elements of listed groups, which rise. A place is one in the list of groups, so that 32 bits do. */
-template <typename BITS, bool REAL> struct maxima_elements {
+template <typename BITS, bool REAL, typename SHAPE = struct maxima_long> struct maxima_elements {
     enum {
         WIDTH = MAXIMA_VECTOR_BYTES / sizeof(BITS),
-        LOADS = MAXIMA_LIST * MAXIMA_GROUP_VECTORS / MAXIMA_FINISH_BLOCK
+        GROUP_VECTORS = 32 * SHAPE::LOADS,
+        LOADS = MAXIMA_LIST * GROUP_VECTORS / SHAPE::BLOCK
     };
     struct maxima_span<BITS> span;
     const uint32_t *groups;
@@ -327,7 +338,7 @@ template <typename BITS, bool REAL> struct maxima_elements {
 
     __device__ __forceinline__ int slots() const
     {
-        return group_count * MAXIMA_GROUP_VECTORS;
+        return group_count * GROUP_VECTORS;
     }
     __device__ __forceinline__ uint32_t place(int slot) const
     {
@@ -335,16 +346,15 @@ template <typename BITS, bool REAL> struct maxima_elements {
     }
     __device__ __forceinline__ int64_t index(uint32_t place) const
     {
-        constexpr uint32_t group = MAXIMA_GROUP_VECTORS * WIDTH;
+        constexpr uint32_t group = GROUP_VECTORS * WIDTH;
 
         return static_cast<int64_t>(groups[place / group]) * group + place % group - span.begin;
     }
     __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
     {
-        const int64_t at =
-            (static_cast<int64_t>(groups[slot / MAXIMA_GROUP_VECTORS]) * MAXIMA_GROUP_VECTORS +
-             slot % MAXIMA_GROUP_VECTORS) *
-            WIDTH;
+        const int64_t at = (static_cast<int64_t>(groups[slot / GROUP_VECTORS]) * GROUP_VECTORS +
+                            slot % GROUP_VECTORS) *
+                           WIDTH;
 
         if (__builtin_expect(at >= span.begin && at + WIDTH <= span.end, 1)) {
             const struct maxima_vector<BITS> v =
@@ -710,14 +720,15 @@ static __device__ __forceinline__ void maxima_all(int count, struct maxima_share
 }
 
 /* From the maxima of a row to its answer, by one block. A level of few pieces needs no maxima. */
-template <typename BITS, bool REAL, int BLOCK>
+template <typename BITS, bool REAL, typename SHAPE>
 static __device__ __forceinline__ void
 maxima_finish(const struct topk_rows &rows, int64_t row, const struct maxima_span<BITS> &span,
               const BITS *tile_maxima, const BITS *group_maxima)
 {
     __shared__ struct maxima_shared<BITS> shared;
     const int k = static_cast<int>(rows.k);
-    const int64_t groups = (span.end + maxima_group<BITS>() - 1) / maxima_group<BITS>();
+    const int64_t groups =
+        (span.end + maxima_group<BITS, SHAPE>() - 1) / maxima_group<BITS, SHAPE>();
     const int tiles = static_cast<int>((groups + MAXIMA_GROUPS - 1) / MAXIMA_GROUPS);
     int count;
 
@@ -733,25 +744,25 @@ maxima_finish(const struct topk_rows &rows, int64_t row, const struct maxima_spa
         if (tiles <= MAXIMA_ALL)
             maxima_all(tiles, &shared);
         else
-            count = maxima_narrow<BLOCK>(tiles <= all.LOADS * BLOCK
-                                             ? maxima_find_held<BLOCK>(all, k, &shared)
-                                             : maxima_find<BLOCK>(all, all, k, &shared),
-                                         k, false, &shared);
+            count = maxima_narrow<SHAPE::BLOCK>(
+                tiles <= all.LOADS * SHAPE::BLOCK ? maxima_find_held<SHAPE::BLOCK>(all, k, &shared)
+                                                  : maxima_find<SHAPE::BLOCK>(all, all, k, &shared),
+                k, false, &shared);
 
-        const struct maxima_groups<BITS> of_tiles = {
+        const struct maxima_groups<BITS, SHAPE> of_tiles = {
             group_maxima, shared.list, count, static_cast<uint32_t>(groups)
         };
 
-        count =
-            maxima_narrow<BLOCK>(maxima_find_held<BLOCK>(of_tiles, k, &shared), k, true, &shared);
+        count = maxima_narrow<SHAPE::BLOCK>(maxima_find_held<SHAPE::BLOCK>(of_tiles, k, &shared), k,
+                                            true, &shared);
     }
 
-    const struct maxima_elements<BITS, REAL> elements = {
+    const struct maxima_elements<BITS, REAL, SHAPE> elements = {
         span, shared.list, count
     };
-    const int found = maxima_find_held<BLOCK>(elements, k, &shared);
+    const int found = maxima_find_held<SHAPE::BLOCK>(elements, k, &shared);
 
-    maxima_ranked<BLOCK>(&shared, found, [&](struct maxima_item<BITS> item, int rank) {
+    maxima_ranked<SHAPE::BLOCK>(&shared, found, [&](struct maxima_item<BITS> item, int rank) {
         if (rank < k)
             maxima_write<BITS, REAL>(rows, row, rank, item.key, elements.index(item.place));
     });

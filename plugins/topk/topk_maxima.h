@@ -9,10 +9,13 @@
 
 enum {
     MAXIMA_VECTOR_BYTES = 16,
-    MAXIMA_GROUP_BYTES = 2048,
+    MAXIMA_LOADS = 4, /* vectors of a lane in a group */
+    MAXIMA_GROUP_BYTES = 32 * MAXIMA_LOADS * MAXIMA_VECTOR_BYTES,
     MAXIMA_GROUPS = 32, /* of a tile */
-    MAXIMA_BLOCK = 512,
-    MAXIMA_FINISH_BLOCK = 512,
+    MAXIMA_SHORT_LOADS =
+        1, /* the same for short rows, so that more blocks read and less is read again */
+    MAXIMA_SHORT_TILES = 64, /* long ones: so many make a short row */
+    MAXIMA_HELD = 16,        /* maxima of tiles that a thread holds in registers */
 
     /* what one block narrows down */
     MAXIMA_ONE_K_MAX = 32,

@@ -1,8 +1,8 @@
 /*
  * topk, variant "maxima" with distinct = yes: a group that holds nothing but known values is not looked at again.
  *
- * Mapping  a block per tile, a warp per group, as topk_maxima.cu; then a block per multiprocessor takes its share of
- *          the groups that may hold an answer, and the last of them puts their lists together.
+ * Mapping  a block per tile, a warp per group, as topk_maxima.cu; then two blocks per multiprocessor take their share
+ *          of the groups that may hold an answer, and the last of them puts their lists together.
  * Memory   reads the input once, and again what the maxima leave: k groups where values are mostly different, a
  *          tenth of the row where few values repeat. Writes one key per group and a bit.
  * Bound    memory; where values repeat, two shuffles per element.
@@ -61,17 +61,17 @@ static __device__ __forceinline__ void distinct_learn(const BITS (&keys)[ITEMS],
     __syncthreads();
     if (warp > 0)
         return;
+
+    const uint32_t hash = distinct_hash(key, distinct_factor(choice));
+
     distinct_fits(key, lane < count, choice, &is_in_b);
     scratch.known->a[lane] = scratch.known->b[lane] = best.keys[0];
     __syncwarp();
-    for (int i = 0; i < 2; i++) {
-        const uint32_t factor = distinct_factor(2 * choice + i);
-
-        if (lane < count && is_in_b == (i == 1))
-            (i == 0 ? scratch.known->a
-                    : scratch.known->b)[distinct_hash(key, factor, DISTINCT_SLOT_BITS)] = key;
-        scratch.known->factors[i] = factor;
-    }
+    if (lane < count && !is_in_b)
+        scratch.known->a[distinct_slot_a(hash)] = key;
+    if (lane < count && is_in_b)
+        scratch.known->b[distinct_slot_b(hash) % 32] = key;
+    scratch.known->factor = distinct_factor(choice);
     scratch.known->limit = count == k ? best.keys[k - 1] : 0;
     __threadfence();
     __syncwarp();
@@ -113,19 +113,23 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK, GPURUN_SM_THREADS / DIS
     const struct maxima_span<BITS> span = maxima_span_of<BITS>(rows, 0);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t first = static_cast<int64_t>(blockIdx.x) * MAXIMA_GROUPS;
-    const unsigned flag = distinct_acquire(&scratch.state->is_known);
-    struct distinct_table<BITS> table;
+    const unsigned *flag = &scratch.state->is_known;
+    struct distinct_table<BITS> table = {
+    };
 
 #pragma unroll
     for (int g = warp; g < MAXIMA_GROUPS; g += DISTINCT_WARPS) {
-        const bool is_whole = maxima_is_whole(span, first + g);
+        const bool is_whole = maxima_is_whole<struct maxima_long>(span, first + g);
         BITS keys[items];
         BITS best = 0;
+        unsigned peeked = 0;
 
+        if (!table.is_there)
+            peeked = distinct_peek(flag);
         if (is_whole)
             distinct_fetch<BITS>(span, first + g, keys);
-        if (g == warp)
-            table = distinct_look(scratch.known, flag);
+        if (!table.is_there)
+            table = distinct_look(scratch.known, flag, peeked);
         if (is_whole) {
 #pragma unroll
             for (int j = 0; j < items; j++) {
@@ -218,7 +222,7 @@ static __device__ __forceinline__ void distinct_raise_limit(const SOURCE &source
     }
     __syncthreads();
     maxima_each<DISTINCT_BLOCK, BITS>(source, [&](uint32_t, const BITS(&keys)[1], unsigned) {
-        BITS *part = &shared->part[distinct_hash(keys[0], factor, DISTINCT_PART_BITS)].key;
+        BITS *part = &shared->part[distinct_hash(keys[0], factor) >> (32 - DISTINCT_PART_BITS)].key;
 
         if (keys[0] > *const_cast<const volatile BITS *>(part))
             distinct_raise(part, keys[0]);
@@ -264,7 +268,27 @@ static __device__ __forceinline__ void distinct_offer(struct distinct_list<BITS>
     list->count = list->count < k ? list->count + 1 : k;
 }
 
-/* Takes what a group has that is not below the limit, and was not known, into a warp's list. */
+/* Which of a lane's keys are not below the limit, and not known where `first_tile` is false; a bit each. */
+template <typename BITS, int ITEMS>
+static __device__ __forceinline__ unsigned distinct_wanted(const struct distinct_table<BITS> &table,
+                                                           bool first_tile,
+                                                           const BITS (&keys)[ITEMS])
+{
+    unsigned wanted = 0;
+
+    if (table.is_there && !first_tile) {
+#pragma unroll
+        for (int j = 0; j < ITEMS; j++)
+            wanted |= (distinct_is_known(table, keys[j]) ? 0u : 1u) << j;
+    } else {
+#pragma unroll
+        for (int j = 0; j < ITEMS; j++)
+            wanted |= (keys[j] < table.limit ? 0u : 1u) << j;
+    }
+    return wanted;
+}
+
+/* Takes what is wanted of a group into a warp's list, the largest key first. */
 template <typename BITS, bool REAL>
 static __device__ __forceinline__ void
 distinct_take(const struct maxima_span<BITS> &span, uint32_t group, int k,
@@ -275,7 +299,7 @@ distinct_take(const struct maxima_span<BITS> &span, uint32_t group, int k,
     };
     constexpr int width = in.WIDTH, items = MAXIMA_LOADS * width;
     const int lane = threadIdx.x % 32;
-    BITS keys[items], below = ~static_cast<BITS>(0);
+    BITS keys[items];
     unsigned there = 0;
 
 #pragma unroll
@@ -290,25 +314,30 @@ distinct_take(const struct maxima_span<BITS> &span, uint32_t group, int k,
 #pragma unroll
     for (int j = 0; j < items; j++)
         keys[j] = in.key(keys[j]);
-    if (table.is_there && group >= MAXIMA_GROUPS && distinct_all_known(table, keys, there))
-        return;
-    for (;;) {
-        const BITS gap = ~maxima_of_warp(static_cast<BITS>(~distinct_gap(keys, there, below)));
-        const BITS last = __shfl_sync(0xffffffffu, list->key, k - 1);
-        uint32_t place = 0;
 
-        if (gap > below)
-            return;
-        below -= gap;
-        if (below < table.limit || (list->count == k && below < last))
+    unsigned wanted = there & distinct_wanted(table, group < MAXIMA_GROUPS, keys);
+
+    while (__any_sync(0xffffffffu, wanted != 0)) {
+        const BITS last = __shfl_sync(0xffffffffu, list->key, k - 1);
+        BITS key = 0;
+        unsigned same = 0;
+
+#pragma unroll
+        for (int j = 0; j < items; j++)
+            key = (wanted >> j & 1) && keys[j] > key ? keys[j] : key;
+        key = maxima_of_warp(key);
+        if (list->count == k && key < last)
             return;
 #pragma unroll
         for (int j = 0; j < items; j++)
-            if (place == 0 && (there >> j & 1) && keys[j] == below)
-                place = ~static_cast<uint32_t>((j / width * 32 + lane) * width + j % width);
-        distinct_offer(list, k, below, in.index(~maxima_of_warp(place)));
-        if (below-- == 0)
-            return;
+            same |= (keys[j] == key ? 1u : 0u) << j;
+        same &= wanted;
+        wanted ^= same;
+
+        const int j = __ffs(same) - 1;
+        const uint32_t place = same ? (j / width * 32 + lane) * width + j % width : UINT32_MAX;
+
+        distinct_offer(list, k, key, in.index(~maxima_of_warp(~place)));
     }
 }
 
@@ -539,7 +568,7 @@ static __device__ __forceinline__ void distinct_list_tiles(const SOURCE &tiles, 
 }
 
 template <typename BITS, bool REAL>
-static __global__ void __launch_bounds__(DISTINCT_BLOCK)
+static __global__ void __launch_bounds__(DISTINCT_BLOCK, GPURUN_SM_THREADS / 2 / DISTINCT_BLOCK)
     topk_maxima_distinct_finish_kernel(struct topk_rows rows, struct distinct_scratch<BITS> scratch,
                                        int64_t tiles)
 {
@@ -551,7 +580,8 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK)
     const struct maxima_tiles<BITS> all = {
         scratch.tiles, static_cast<int>(tiles)
     };
-    const unsigned flag = distinct_acquire(&scratch.state->is_known);
+    const unsigned *flag = &scratch.state->is_known;
+    const unsigned peeked = distinct_peek(flag);
     struct maxima_held<BITS, struct maxima_tiles<BITS>> held = {
         all
     };
@@ -561,7 +591,7 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK)
 
     maxima_fetch<DISTINCT_BLOCK>(all, maxima_first_slot<DISTINCT_BLOCK>(), held.keys, held.there);
 
-    const struct distinct_table<BITS> table = distinct_look(scratch.known, flag);
+    const struct distinct_table<BITS> table = distinct_look(scratch.known, flag, peeked);
 
     if (threadIdx.x == 0) {
         shared.limit = table.limit;
@@ -588,11 +618,11 @@ struct distinct_plan {
 static struct distinct_plan distinct_plan_for(struct gpurun_ctx *ctx)
 {
     const size_t elem_bytes = topk_state_of(ctx)->elem_bytes;
-    const int64_t most = ctx->device.sm_count;
+    const int64_t most = 2 * static_cast<int64_t>(ctx->device.sm_count);
     struct distinct_plan plan;
     int64_t blocks;
 
-    plan.tiles = maxima_tiles_at_most(ctx);
+    plan.tiles = maxima_tiles_at_most(ctx, MAXIMA_LOADS);
     blocks = plan.tiles < most ? plan.tiles : most;
     plan.blocks =
         static_cast<unsigned>(blocks < DISTINCT_BLOCKS_MAX ? blocks : int64_t{DISTINCT_BLOCKS_MAX});

@@ -13,12 +13,12 @@ static_assert(DISTINCT_BLOCKS_MAX * DISTINCT_K_MAX % DISTINCT_BLOCK == 0, "");
 static_assert(DISTINCT_RANKED == int{MAXIMA_PARTS}, "");
 static_assert(int{DISTINCT_K_MAX} == int{MAXIMA_ONE_K_MAX}, "");
 
-/* Keys that occur in the row's first tile, so that nowhere else one of them is at its lowest index. One is in a[],
- * at its hash by the first factor, or in b[], by the second. Slots with no key of their own repeat one. */
+/* Keys that occur in the row's first tile, so that nowhere else one of them is at its lowest index. One is in a[], at
+ * the first bits of its hash, or in b[], at the next ones. Slots with no key of their own repeat one. */
 template <typename BITS> struct distinct_known {
     BITS a[32], b[32];
     BITS limit; /* k different keys of the row are not below */
-    uint32_t factors[2];
+    uint32_t factor;
 };
 
 /* An element that may be in the answer. */
@@ -27,14 +27,25 @@ template <typename BITS> struct distinct_entry {
     int64_t index;
 };
 
-static __device__ __forceinline__ uint32_t distinct_hash(uint32_t key, uint32_t factor, int bits)
+static __device__ __forceinline__ uint32_t distinct_hash(uint32_t key, uint32_t factor)
 {
-    return distinct_hash32(key, factor, bits);
+    return distinct_hash32(key, factor);
 }
 
-static __device__ __forceinline__ uint32_t distinct_hash(uint64_t key, uint32_t factor, int bits)
+static __device__ __forceinline__ uint32_t distinct_hash(uint64_t key, uint32_t factor)
 {
-    return distinct_hash64(key, factor, bits);
+    return distinct_hash64(key, factor);
+}
+
+/* Slots for a hash; as a shuffle takes it, only the last bits count. */
+static __device__ __forceinline__ uint32_t distinct_slot_a(uint32_t hash)
+{
+    return hash >> (32 - DISTINCT_SLOT_BITS);
+}
+
+static __device__ __forceinline__ uint32_t distinct_slot_b(uint32_t hash)
+{
+    return hash >> (32 - 2 * DISTINCT_SLOT_BITS);
 }
 
 static __device__ __forceinline__ void distinct_raise(uint32_t *to, uint32_t key)
@@ -144,7 +155,7 @@ static __device__ __forceinline__ void distinct_issue(uint64_t *loaded)
 /* What a warp has of it, a slot per lane. */
 template <typename BITS> struct distinct_table {
     BITS a, b, limit;
-    uint32_t factors[2];
+    uint32_t factor;
     bool is_there; /* else none is known */
 };
 
@@ -153,11 +164,10 @@ template <typename BITS>
 static __device__ __forceinline__ bool distinct_is_known(const struct distinct_table<BITS> &table,
                                                          BITS key)
 {
-    const int in_a = distinct_hash(key, table.factors[0], DISTINCT_SLOT_BITS);
-    const int in_b = distinct_hash(key, table.factors[1], DISTINCT_SLOT_BITS);
+    const uint32_t hash = distinct_hash(key, table.factor);
 
-    return (key < table.limit) | (__shfl_sync(0xffffffffu, table.a, in_a) == key) |
-           (__shfl_sync(0xffffffffu, table.b, in_b) == key);
+    return (key < table.limit) | (__shfl_sync(0xffffffffu, table.a, distinct_slot_a(hash)) == key) |
+           (__shfl_sync(0xffffffffu, table.b, distinct_slot_b(hash)) == key);
 }
 
 /* Whether no element of a warp's is wanted. */
@@ -173,35 +183,41 @@ static __device__ __forceinline__ bool distinct_all_known(const struct distinct_
     return __all_sync(0xffffffffu, is_known);
 }
 
-/* Reads a flag; what was written before it was set is there once it is. */
-static __device__ __forceinline__ unsigned distinct_acquire(const unsigned *flag)
+/* Reads a flag that another block may set, and nothing more: what comes next does not wait for it. */
+static __device__ __forceinline__ unsigned distinct_peek(const unsigned *flag)
 {
-    unsigned value;
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
-#else
-    value = *static_cast<const volatile unsigned *>(flag);
-    __threadfence();
-#endif
-    return value;
+    return *static_cast<const volatile unsigned *>(flag);
 }
 
-/* A warp's copy of what is known, where `flag` is not 0. */
+/* The same; what was written before it was set is there from now on. */
+static __device__ __forceinline__ void distinct_acquire(const unsigned *flag)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
+    unsigned value;
+
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+    (void)value;
+#else
+    (void)flag;
+    __threadfence();
+#endif
+}
+
+/* A warp's copy of what is known, where `peeked` says that something is. */
 template <typename BITS>
 static __device__ __forceinline__ struct distinct_table<BITS>
-distinct_look(const struct distinct_known<BITS> *known, unsigned flag) {
+distinct_look(const struct distinct_known<BITS> *known, const unsigned *flag, unsigned peeked) {
     const int lane = threadIdx.x % 32;
     struct distinct_table<BITS> table = {
     };
 
-    table.is_there = __shfl_sync(0xffffffffu, flag, 0) != 0;
+    table.is_there = __shfl_sync(0xffffffffu, peeked, 0) != 0;
     if (table.is_there) {
+        distinct_acquire(flag);
         table.a = __ldcg(&known->a[lane]);
         table.b = __ldcg(&known->b[lane]);
         table.limit = __ldcg(&known->limit);
-        table.factors[0] = __ldcg(&known->factors[0]);
-        table.factors[1] = __ldcg(&known->factors[1]);
+        table.factor = __ldcg(&known->factor);
     }
     return table;
 }
@@ -215,18 +231,17 @@ static __device__ __forceinline__ bool distinct_is_repeat(NUMBER number)
     return (__match_any_sync(0xffffffffu, number) & lower_lanes) != 0;
 }
 
-/* Where a warp's lanes put their keys by the which-th two factors: the first of a slot in a[], the others in b[].
- * Whether all found room. */
+/* Where a warp's lanes put their keys by the which-th factor: the first of a slot in a[], the others in b[]. Whether all
+ * found room. */
 template <typename BITS>
 static __device__ __forceinline__ bool distinct_fits(BITS key, bool is_there, uint32_t which,
                                                      bool *is_in_b)
 {
-    const uint32_t alone = 32 + threadIdx.x % 32;
-    const uint32_t in_a = distinct_hash(key, distinct_factor(2 * which), DISTINCT_SLOT_BITS);
-    const uint32_t in_b = distinct_hash(key, distinct_factor(2 * which + 1), DISTINCT_SLOT_BITS);
+    const uint32_t hash = distinct_hash(key, distinct_factor(which)), alone = 32 + threadIdx.x % 32;
 
-    *is_in_b = distinct_is_repeat(is_there ? in_a : alone);
-    return !__any_sync(0xffffffffu, distinct_is_repeat(*is_in_b ? in_b : alone));
+    *is_in_b = distinct_is_repeat(is_there ? distinct_slot_a(hash) : alone);
+    return !__any_sync(0xffffffffu,
+                       distinct_is_repeat(*is_in_b ? distinct_slot_b(hash) % 32 : alone));
 }
 
 #endif

@@ -20,9 +20,9 @@ enum {
     DISTINCT_TRIES = 4,        /* of each warp, to find factors by which all keys find room */
 
     /* what is read again */
-    DISTINCT_BLOCKS_MAX = 144, /* that share the groups */
+    DISTINCT_BLOCKS_MAX = 256, /* that share the groups */
     DISTINCT_PART_BITS = 6,
-    DISTINCT_GROUPS = 128, /* where more would be read again, their maxima raise the limit first */
+    DISTINCT_GROUPS = 32, /* where more would be read again, their maxima raise the limit first */
     DISTINCT_OWN = MAXIMA_ALL * MAXIMA_GROUPS,
     DISTINCT_RANKED = 64, /* entries in all that are ranked by counting */
     DISTINCT_ITEMS = DISTINCT_BLOCKS_MAX * DISTINCT_K_MAX / DISTINCT_BLOCK /* else, of a thread */
@@ -34,14 +34,15 @@ GPURUN_KEY_INLINE uint32_t distinct_factor(uint32_t which)
     return UINT32_C(0x9e3779b1) * (2 * which + 1);
 }
 
-GPURUN_KEY_INLINE uint32_t distinct_hash32(uint32_t key, uint32_t factor, int bits)
+/* A hash in its upper bits. */
+GPURUN_KEY_INLINE uint32_t distinct_hash32(uint32_t key, uint32_t factor)
 {
-    return key * factor >> (32 - bits);
+    return key * factor;
 }
 
-GPURUN_KEY_INLINE uint32_t distinct_hash64(uint64_t key, uint32_t factor, int bits)
+GPURUN_KEY_INLINE uint32_t distinct_hash64(uint64_t key, uint32_t factor)
 {
-    return distinct_hash32((uint32_t)(key ^ key >> 32), factor, bits);
+    return (uint32_t)(key ^ key >> 32) * factor;
 }
 
 #endif

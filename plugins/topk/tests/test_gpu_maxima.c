@@ -14,7 +14,7 @@
 #ifdef GPURUN_WITH_CUDA
 #include <cuda_runtime_api.h>
 
-enum { TENSORS = 4, OFFSET_MAX = 3, POISON = 0xa5, LONG_N = 5000000 };
+enum { TENSORS = 4, OFFSET_MAX = 3, POISON = 0xa5, LONG_N = 5000000, MANY_TILES = 257 };
 
 struct job {
     struct gpurun_ctx ctx; /* first: the hooks get its address */
@@ -88,7 +88,7 @@ static void job_prove(struct job *job)
 
     ck_assert_msg(v->supported(&job->ctx) == GPURUN_OK, "%s", job->message);
     REQUIRE(cudaMalloc(&job->ctx.scratch, scratch_bytes));
-    REQUIRE(cudaMalloc(&job->ctx.variant_state, state_bytes));
+    REQUIRE(cudaMalloc(&job->ctx.variant_state, state_bytes + 1));
     REQUIRE(cudaMemset(job->ctx.variant_state, 0, state_bytes));
     for (int run = 0; run < 2; run++) {
         struct gpurun_proof proof = {.mode = job->options.n > LONG_N ? GPURUN_VERIFY_CERTIFY
@@ -113,7 +113,12 @@ static void job_prove(struct job *job)
 
 /* --- data --- */
 
-enum { GROUP = MAXIMA_GROUP_BYTES / 4, TILE = MAXIMA_GROUPS * GROUP }; /* elements of 4 bytes */
+enum { /* elements of 4 bytes */
+    GROUP = MAXIMA_GROUP_BYTES / 4,
+    TILE = MAXIMA_GROUPS * GROUP,
+    SHORT_GROUP = GROUP * MAXIMA_SHORT_LOADS / MAXIMA_LOADS,
+    SHORT_TILE = MAXIMA_GROUPS * SHORT_GROUP,
+};
 
 static int32_t noise(int64_t i)
 {
@@ -200,7 +205,8 @@ static const int64_t ks[] = {1, 20, MAXIMA_ONE_K_MAX, MAXIMA_ONE_K_MAX + 1, MAXI
 START_TEST(sizes_about_each_edge)
 {
     static const int64_t edges[] = {
-        4, 32, GROUP, 2 * GROUP, TILE, 2 * TILE, MAXIMA_ALL * TILE, MAXIMA_PARTS * TILE,
+        4, 32, SHORT_GROUP, SHORT_TILE, 2 * SHORT_TILE, MAXIMA_ALL * SHORT_TILE, TILE,
+        MAXIMA_SHORT_TILES * TILE, (MAXIMA_SHORT_TILES + 1) * TILE,
     };
 
     for (size_t e = 0; e < sizeof(edges) / sizeof(edges[0]); e++)
@@ -209,11 +215,11 @@ START_TEST(sizes_about_each_edge)
 }
 END_TEST
 
-START_TEST(one_launch_and_two)
+START_TEST(many_tiles)
 {
     for (int offset = 0; offset <= OFFSET_MAX; offset++) {
-        prove(noise, (int64_t)MAXIMA_TILES_HELD * TILE, ks[_i], offset);
-        prove(one_of_ten, (int64_t)MAXIMA_TILES_HELD * TILE + 3 * GROUP + 1, ks[_i], offset);
+        prove(noise, (int64_t)MANY_TILES * TILE, ks[_i], offset);
+        prove(one_of_ten, (int64_t)MANY_TILES * TILE + 3 * GROUP + 1, ks[_i], offset);
     }
 }
 END_TEST
@@ -224,7 +230,7 @@ START_TEST(ordered_and_tied)
 
     for (size_t d = 0; d < sizeof(all) / sizeof(all[0]); d++) {
         prove(all[d], 3 * TILE + 7, ks[_i], 1);
-        prove(all[d], (int64_t)(MAXIMA_ONE_LAUNCH_TILES + 1) * TILE, ks[_i], 0);
+        prove(all[d], (int64_t)MANY_TILES * TILE, ks[_i], 0);
     }
 }
 END_TEST
@@ -441,7 +447,7 @@ int main(void)
         return 77;
     }
     tcase_add_loop_test(tests, sizes_about_each_edge, 0, k_count);
-    tcase_add_loop_test(tests, one_launch_and_two, 0, k_count);
+    tcase_add_loop_test(tests, many_tiles, 0, k_count);
     tcase_add_loop_test(tests, ordered_and_tied, 0, k_count);
     tcase_add_loop_test(tests, best_in_few_parts, 0, k_count);
     tcase_add_loop_test(tests, more_than_is_ranked_at_once, 0, k_count);
