@@ -114,10 +114,10 @@ static void job_prove(struct job *job)
 /* --- data --- */
 
 enum { /* elements of 4 bytes */
-    GROUP = MAXIMA_GROUP_BYTES / 4,
-    TILE = MAXIMA_GROUPS * GROUP,
-    SHORT_GROUP = GROUP * MAXIMA_SHORT_LOADS / MAXIMA_LOADS,
-    SHORT_TILE = MAXIMA_GROUPS * SHORT_GROUP,
+       GROUP = MAXIMA_GROUP_BYTES / 4,
+       TILE = MAXIMA_GROUPS * GROUP,
+       SHORT_GROUP = GROUP * MAXIMA_SHORT_LOADS / MAXIMA_LOADS,
+       SHORT_TILE = MAXIMA_GROUPS * SHORT_GROUP,
 };
 
 static int32_t noise(int64_t i)
@@ -205,8 +205,15 @@ static const int64_t ks[] = {1, 20, MAXIMA_ONE_K_MAX, MAXIMA_ONE_K_MAX + 1, MAXI
 START_TEST(sizes_about_each_edge)
 {
     static const int64_t edges[] = {
-        4, 32, SHORT_GROUP, SHORT_TILE, 2 * SHORT_TILE, MAXIMA_ALL * SHORT_TILE, TILE,
-        MAXIMA_SHORT_TILES * TILE, (MAXIMA_SHORT_TILES + 1) * TILE,
+        4,
+        32,
+        SHORT_GROUP,
+        SHORT_TILE,
+        2 * SHORT_TILE,
+        MAXIMA_ALL * SHORT_TILE,
+        TILE,
+        MAXIMA_SHORT_TILES * TILE,
+        (MAXIMA_SHORT_TILES + 1) * TILE,
     };
 
     for (size_t e = 0; e < sizeof(edges) / sizeof(edges[0]); e++)
