@@ -2,7 +2,8 @@
  * Between the files of the maxima variant: how a row is cut, the maxima of its pieces, and how one block
  * narrows them down to the k best elements.
  *
- * A row is cut into tiles of 64 KiB and those into groups of 2 KiB, all aligned to 16 bytes. The k best
+ * A row is cut into tiles of 64 KiB and those into groups of 2 KiB, a short one into 16 KiB and 512 bytes, all aligned
+ * to 16 bytes. The k best
  * elements of a row lie in the k tiles that are best by (maximum, lower place first): an element of any other
  * tile comes after the maximum of each of those k. So it is with the groups of those tiles. Ties are broken
  * by the place on every level, so that few pieces go on whatever the data.
@@ -14,12 +15,20 @@
 #include "topk_list.cuh"
 #include "topk_maxima.h"
 
-enum {
-    MAXIMA_LOADS = 4, /* vectors that a thread has in flight; a warp's are one group */
-    MAXIMA_GROUP_VECTORS = 32 * MAXIMA_LOADS,
+/* How rows are cut: vectors of a lane in a group, threads of a block that reads a tile and of one that goes through
+ * the levels, and how many of the latter a multiprocessor is to hold. */
+struct maxima_long {
+    enum { LOADS = MAXIMA_LOADS, READ_BLOCK = 512, BLOCK = 512, BLOCKS = 1 };
 };
 
-static_assert(MAXIMA_GROUP_VECTORS * MAXIMA_VECTOR_BYTES == MAXIMA_GROUP_BYTES, "");
+struct maxima_short {
+    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, BLOCK = 256, BLOCKS = 4 };
+};
+
+/* As many as fit take turns. */
+struct maxima_batch {
+    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, BLOCK = 128, BLOCKS = 8 };
+};
 
 template <typename BITS> struct __align__(16) maxima_vector
 {
@@ -46,7 +55,7 @@ template <typename BITS> struct __align__(2 * sizeof(BITS)) maxima_item
 template <typename BITS> struct maxima_shared {
     struct maxima_item<BITS> part[MAXIMA_PARTS];
     struct maxima_item<BITS> found[MAXIMA_FOUND];
-    uint32_t list[MAXIMA_LIST];     /* pieces that a level leaves to the next, in rising order */
+    uint32_t list[MAXIMA_ALL];      /* pieces that a level leaves to the next, in rising order */
     struct maxima_item<BITS> limit; /* none after it is among the k best */
     int found_count, total;
 };
@@ -57,14 +66,26 @@ template <typename BITS> static constexpr __host__ __device__ int maxima_width()
 }
 
 /* Elements of a group and of a tile. */
-template <typename BITS> static constexpr __host__ __device__ int64_t maxima_group()
+template <typename BITS, typename SHAPE = struct maxima_long>
+static constexpr __host__ __device__ int64_t maxima_group()
 {
-    return static_cast<int64_t>(MAXIMA_GROUP_VECTORS) * maxima_width<BITS>();
+    return int64_t{32 * SHAPE::LOADS} * maxima_width<BITS>();
 }
 
-template <typename BITS> static constexpr __host__ __device__ int64_t maxima_tile()
+template <typename BITS, typename SHAPE = struct maxima_long>
+static constexpr __host__ __device__ int64_t maxima_tile()
 {
-    return MAXIMA_GROUPS * maxima_group<BITS>();
+    return MAXIMA_GROUPS * maxima_group<BITS, SHAPE>();
+}
+
+/* Tiles of a row of the job, wherever it begins, with so many vectors of a lane in a group. */
+static inline int64_t maxima_tiles_at_most(const struct gpurun_ctx *ctx, int64_t loads)
+{
+    const int64_t width =
+        MAXIMA_VECTOR_BYTES / static_cast<int64_t>(topk_state_of(ctx)->elem_bytes);
+    const int64_t vectors = (topk_options_of(ctx)->n + 2 * width - 2) / width;
+
+    return (vectors + MAXIMA_GROUPS * 32 * loads - 1) / (MAXIMA_GROUPS * 32 * loads);
 }
 
 template <typename BITS>
@@ -139,47 +160,67 @@ maxima_stream(const struct maxima_vector<uint64_t> *from) {
     return v;
 }
 
-/* The largest key of a group, in all lanes of the warp that calls. What is no part of the row counts as key
- * 0, which changes no maximum. */
-template <typename BITS, bool REAL>
+/* The largest key that a lane has of a group at an edge of the row. What is no part of the row counts as key 0,
+ * which changes no maximum. */
+template <typename BITS, bool REAL, typename SHAPE = struct maxima_long>
+static __device__ __forceinline__ BITS maxima_of_edge(const struct maxima_span<BITS> &span,
+                                                      int64_t first)
+{
+    constexpr int width = maxima_width<BITS>();
+    BITS best = 0;
+
+#pragma unroll 1
+    for (int e = 0; e < SHAPE::LOADS * width; e++) {
+        const int64_t at = first + e / width * 32 * width + e % width;
+
+        if (at >= span.begin && at < span.end) {
+            const BITS key = topk_key<REAL>(span.base[at], span.flip);
+            best = key > best ? key : best;
+        }
+    }
+    return best;
+}
+
+/* Whether all of a group is part of the row. */
+template <typename SHAPE, typename BITS>
+static __device__ __forceinline__ bool maxima_is_whole(const struct maxima_span<BITS> &span,
+                                                       int64_t group)
+{
+    return group * maxima_group<BITS, SHAPE>() >= span.begin &&
+           (group + 1) * maxima_group<BITS, SHAPE>() <= span.end;
+}
+
+/* The largest key of a group, in all lanes of the warp that calls. */
+template <typename BITS, bool REAL, typename SHAPE>
 static __device__ __forceinline__ BITS maxima_of_group(const struct maxima_span<BITS> &span,
                                                        int64_t group)
 {
     constexpr int width = maxima_width<BITS>();
-    const int64_t first = group * maxima_group<BITS>() + threadIdx.x % 32 * width;
+    const int64_t first = group * maxima_group<BITS, SHAPE>() + threadIdx.x % 32 * width;
     BITS best = 0;
 
-    if (group * maxima_group<BITS>() >= span.begin &&
-        (group + 1) * maxima_group<BITS>() <= span.end) {
-        struct maxima_vector<BITS> v[MAXIMA_LOADS];
+    if (maxima_is_whole<SHAPE>(span, group)) {
+        struct maxima_vector<BITS> v[SHAPE::LOADS];
 
 #pragma unroll
-        for (int l = 0; l < MAXIMA_LOADS; l++)
+        for (int l = 0; l < SHAPE::LOADS; l++)
             v[l] = maxima_stream(reinterpret_cast<const struct maxima_vector<BITS> *>(
                 span.base + first + l * 32 * width));
 #pragma unroll
-        for (int l = 0; l < MAXIMA_LOADS; l++)
+        for (int l = 0; l < SHAPE::LOADS; l++)
 #pragma unroll
             for (int j = 0; j < width; j++) {
                 const BITS key = topk_key<REAL>(v[l].item[j], span.flip);
                 best = key > best ? key : best;
             }
     } else {
-#pragma unroll 1
-        for (int e = 0; e < MAXIMA_LOADS * width; e++) {
-            const int64_t at = first + e / width * 32 * width + e % width;
-
-            if (at >= span.begin && at < span.end) {
-                const BITS key = topk_key<REAL>(span.base[at], span.flip);
-                best = key > best ? key : best;
-            }
-        }
+        best = maxima_of_edge<BITS, REAL, SHAPE>(span, first);
     }
     return maxima_of_warp(best);
 }
 
 /* Writes the maxima of a tile and of its groups. Warp 0 writes; the caller orders what follows. */
-template <typename BITS, bool REAL, int BLOCK>
+template <typename BITS, bool REAL, typename SHAPE>
 static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<BITS> &span,
                                                       int64_t tile, BITS *tile_maxima,
                                                       BITS *group_maxima)
@@ -189,8 +230,8 @@ static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<B
     const int64_t first = tile * MAXIMA_GROUPS;
 
 #pragma unroll
-    for (int g = warp; g < MAXIMA_GROUPS; g += BLOCK / 32) {
-        const BITS best = maxima_of_group<BITS, REAL>(span, first + g);
+    for (int g = warp; g < MAXIMA_GROUPS; g += SHAPE::READ_BLOCK / 32) {
+        const BITS best = maxima_of_group<BITS, REAL, SHAPE>(span, first + g);
 
         if (lane == 0)
             maxima[g] = best;
@@ -199,22 +240,40 @@ static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<B
     if (warp == 0) {
         const BITS best = maxima_of_warp(maxima[lane]);
 
-        if ((first + lane) * maxima_group<BITS>() < span.end)
+        if ((first + lane) * maxima_group<BITS, SHAPE>() < span.end)
             group_maxima[first + lane] = maxima[lane];
         if (lane == 0)
             tile_maxima[tile] = best;
     }
 }
 
+/* Whether the calling block is the last of so many to get here; if so it sees what warp 0 of the others
+ * wrote. */
+static __device__ __forceinline__ bool maxima_is_last(unsigned *ticket, unsigned blocks)
+{
+    __shared__ bool is_last;
+
+    if (threadIdx.x < 32) {
+        __threadfence();
+        __syncwarp();
+    }
+    if (threadIdx.x == 0) {
+        is_last = atomicInc(ticket, blocks - 1) == blocks - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return is_last;
+}
+
 /* --- what a level selects from ------------------------------------------------------------------------
  *
- * A source has slots() slots of WIDTH items each, in the order of the row. fetch() only loads, so that several
- * slots are in flight, and gives a bit for each item that is there.
+ * A source has slots() slots of WIDTH items each; place() is that of a slot's first item, and rises along the row.
+ * fetch() only loads, so that several slots are in flight, and gives a bit for each item that is there.
  */
 
 /* The maxima of all tiles. Written by other blocks, maybe of this very launch: never from the L1. */
 template <typename BITS> struct maxima_tiles {
-    enum { WIDTH = 1, LOADS = 32 / sizeof(BITS) };
+    enum { WIDTH = 1, LOADS = MAXIMA_HELD };
     const BITS *maxima;
     int count;
 
@@ -222,9 +281,9 @@ template <typename BITS> struct maxima_tiles {
     {
         return count;
     }
-    __device__ __forceinline__ int64_t piece(uint32_t place) const
+    __device__ __forceinline__ uint32_t place(int slot) const
     {
-        return place;
+        return slot;
     }
     __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
     {
@@ -237,9 +296,9 @@ template <typename BITS> struct maxima_tiles {
     }
 };
 
-/* The maxima of the groups of listed tiles. */
-template <typename BITS> struct maxima_groups {
-    enum { WIDTH = 1, LOADS = 4 };
+/* The maxima of the groups of listed tiles, in any order. */
+template <typename BITS, typename SHAPE> struct maxima_groups {
+    enum { WIDTH = 1, LOADS = MAXIMA_ALL * MAXIMA_GROUPS / SHAPE::BLOCK };
     const BITS *maxima;
     const uint32_t *tiles;
     int tile_count;
@@ -249,17 +308,15 @@ template <typename BITS> struct maxima_groups {
     {
         return tile_count * MAXIMA_GROUPS;
     }
-    __device__ __forceinline__ int64_t piece(uint32_t place) const
+    __device__ __forceinline__ uint32_t place(int slot) const
     {
-        return tiles[place / MAXIMA_GROUPS] * MAXIMA_GROUPS + place % MAXIMA_GROUPS;
+        return tiles[slot / MAXIMA_GROUPS] * MAXIMA_GROUPS + slot % MAXIMA_GROUPS;
     }
     __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
     {
-        const int64_t group = piece(slot);
-
-        if (group >= count)
+        if (place(slot) >= count)
             return 0;
-        bits[0] = __ldcg(&maxima[group]);
+        bits[0] = __ldcg(&maxima[place(slot)]);
         return 1;
     }
     __device__ __forceinline__ BITS key(BITS bits) const
@@ -268,31 +325,38 @@ template <typename BITS> struct maxima_groups {
     }
 };
 
-/* The elements of listed groups. A piece is an element's index. */
-template <typename BITS, bool REAL> struct maxima_elements {
-    enum { WIDTH = MAXIMA_VECTOR_BYTES / sizeof(BITS), LOADS = MAXIMA_LOADS };
+/* The elements of listed groups, which rise. A place is one in the list of groups, so that 32 bits do. */
+template <typename BITS, bool REAL, typename SHAPE = struct maxima_long> struct maxima_elements {
+    enum {
+        WIDTH = MAXIMA_VECTOR_BYTES / sizeof(BITS),
+        GROUP_VECTORS = 32 * SHAPE::LOADS,
+        LOADS = MAXIMA_LIST * GROUP_VECTORS / SHAPE::BLOCK
+    };
     struct maxima_span<BITS> span;
     const uint32_t *groups;
     int group_count;
 
     __device__ __forceinline__ int slots() const
     {
-        return group_count * MAXIMA_GROUP_VECTORS;
+        return group_count * GROUP_VECTORS;
     }
-    __device__ __forceinline__ int64_t piece(uint32_t place) const
+    __device__ __forceinline__ uint32_t place(int slot) const
     {
-        constexpr uint32_t group = MAXIMA_GROUP_VECTORS * WIDTH;
+        return slot * WIDTH;
+    }
+    __device__ __forceinline__ int64_t index(uint32_t place) const
+    {
+        constexpr uint32_t group = GROUP_VECTORS * WIDTH;
 
         return static_cast<int64_t>(groups[place / group]) * group + place % group - span.begin;
     }
     __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
     {
-        const int64_t at =
-            (static_cast<int64_t>(groups[slot / MAXIMA_GROUP_VECTORS]) * MAXIMA_GROUP_VECTORS +
-             slot % MAXIMA_GROUP_VECTORS) *
-            WIDTH;
+        const int64_t at = (static_cast<int64_t>(groups[slot / GROUP_VECTORS]) * GROUP_VECTORS +
+                            slot % GROUP_VECTORS) *
+                           WIDTH;
 
-        if (at >= span.begin && at + WIDTH <= span.end) {
+        if (__builtin_expect(at >= span.begin && at + WIDTH <= span.end, 1)) {
             const struct maxima_vector<BITS> v =
                 *reinterpret_cast<const struct maxima_vector<BITS> *>(span.base + at);
 #pragma unroll
@@ -323,32 +387,69 @@ template <typename BITS, bool REAL> struct maxima_elements {
 
 /* --- one level -------------------------------------------------------------------------------------- */
 
-/* Calls use(slot, keys, there) for the thread's slots, in rising order; what is not there has key 0. Slots are
- * dealt so that those of a part, which BLOCK / MAXIMA_PARTS neighbouring threads have, are MAXIMA_PARTS apart:
- * in sorted data the best stand side by side, and so in different parts. */
+/* The thread's first slot. Slots are dealt so that those of a part, which BLOCK / MAXIMA_PARTS neighbouring threads
+ * have, are MAXIMA_PARTS apart: in sorted data the best stand side by side, and so in different parts. */
+template <int BLOCK> static __device__ __forceinline__ int maxima_first_slot()
+{
+    constexpr int sharers = BLOCK / MAXIMA_PARTS;
+
+    return threadIdx.x / sharers + threadIdx.x % sharers * MAXIMA_PARTS;
+}
+
+/* The keys of LOADS of the thread's slots, from `base` on; what is not there has key 0. */
+template <int BLOCK, typename BITS, typename SOURCE>
+static __device__ __forceinline__ void maxima_fetch(const SOURCE &source, int base,
+                                                    BITS (&keys)[SOURCE::LOADS][SOURCE::WIDTH],
+                                                    unsigned (&there)[SOURCE::LOADS])
+{
+    const int slots = source.slots();
+
+#pragma unroll
+    for (int l = 0; l < SOURCE::LOADS; l++)
+        there[l] = base + l * BLOCK < slots ? source.fetch(base + l * BLOCK, keys[l]) : 0;
+#pragma unroll
+    for (int l = 0; l < SOURCE::LOADS; l++)
+#pragma unroll
+        for (int j = 0; j < SOURCE::WIDTH; j++)
+            keys[l][j] = there[l] >> j & 1 ? source.key(keys[l][j]) : 0;
+}
+
+/* A source of at most LOADS slots per thread, with their keys in registers. */
+template <typename BITS, typename SOURCE> struct maxima_held {
+    enum { WIDTH = SOURCE::WIDTH, LOADS = SOURCE::LOADS };
+    const SOURCE &source;
+    BITS keys[LOADS][WIDTH];
+    unsigned there[LOADS];
+};
+
+/* Calls use(place, keys, there) for the thread's slots. */
 template <int BLOCK, typename BITS, typename SOURCE, typename USE>
 static __device__ __forceinline__ void maxima_each(const SOURCE &source, USE use)
 {
-    constexpr int sharers = BLOCK / MAXIMA_PARTS, loads = SOURCE::LOADS, width = SOURCE::WIDTH;
     const int slots = source.slots();
-    const int mine = threadIdx.x / sharers + threadIdx.x % sharers * MAXIMA_PARTS;
 
 #pragma unroll 1
-    for (int base = mine; base < slots; base += loads * BLOCK) {
-        BITS keys[loads][width];
-        unsigned there[loads];
+    for (int base = maxima_first_slot<BLOCK>(); base < slots; base += SOURCE::LOADS * BLOCK) {
+        BITS keys[SOURCE::LOADS][SOURCE::WIDTH];
+        unsigned there[SOURCE::LOADS];
 
+        maxima_fetch<BLOCK>(source, base, keys, there);
 #pragma unroll
-        for (int l = 0; l < loads; l++)
-            there[l] = base + l * BLOCK < slots ? source.fetch(base + l * BLOCK, keys[l]) : 0;
-#pragma unroll
-        for (int l = 0; l < loads; l++) {
-#pragma unroll
-            for (int j = 0; j < width; j++)
-                keys[l][j] = there[l] >> j & 1 ? source.key(keys[l][j]) : 0;
-            use(base + l * BLOCK, keys[l], there[l]);
-        }
+        for (int l = 0; l < SOURCE::LOADS; l++)
+            if (there[l])
+                use(source.place(base + l * BLOCK), keys[l], there[l]);
     }
+}
+
+template <int BLOCK, typename BITS, typename SOURCE, typename USE>
+static __device__ __forceinline__ void maxima_each(const struct maxima_held<BITS, SOURCE> &held,
+                                                   USE use)
+{
+#pragma unroll
+    for (int l = 0; l < SOURCE::LOADS; l++)
+        if (held.there[l])
+            use(held.source.place(maxima_first_slot<BLOCK>() + l * BLOCK), held.keys[l],
+                held.there[l]);
 }
 
 /* The largest of a slot's keys. */
@@ -365,9 +466,8 @@ static __device__ __forceinline__ BITS maxima_of_slot(const BITS (&keys)[WIDTH])
 
 /* Of how many of `count` items is_before(item) is true. The BLOCK / MAXIMA_PARTS neighbouring threads that ask
  * the same share the work and the answer; all lanes of a warp call it. */
-template <int BLOCK, typename BITS, typename TEST>
-static __device__ __forceinline__ int maxima_tally(const struct maxima_item<BITS> *items, int count,
-                                                   TEST is_before)
+template <int BLOCK, typename ITEM, typename TEST>
+static __device__ __forceinline__ int maxima_tally(const ITEM *items, int count, TEST is_before)
 {
     constexpr int sharers = BLOCK / MAXIMA_PARTS;
     int before = 0;
@@ -380,8 +480,8 @@ static __device__ __forceinline__ int maxima_tally(const struct maxima_item<BITS
     return before;
 }
 
-/* Sets a limit that at least k items do not come after: the k-th best of the parts' best. Gives the thread's own
- * best; places of both are slots, and the limit's the last one in its slot. Ends with a barrier. */
+/* Sets a limit that at least k items do not come after: the k-th best of the parts' best, each taken for the last of
+ * its slot. Gives the thread's own best. Ends with a barrier. */
 template <int BLOCK, typename BITS, typename SOURCE>
 static __device__ __forceinline__ struct maxima_item<BITS>
 maxima_guess(const SOURCE &source, int k, struct maxima_shared<BITS> *shared) {
@@ -392,12 +492,12 @@ maxima_guess(const SOURCE &source, int k, struct maxima_shared<BITS> *shared) {
         shared->limit = own; /* holds where fewer than k parts have an item */
         shared->found_count = 0;
     }
-    maxima_each<BLOCK, BITS>(source, [&](int slot, const BITS (&keys)[width], unsigned there) {
+    maxima_each<BLOCK, BITS>(source, [&](uint32_t place, const BITS (&keys)[width], unsigned) {
         const BITS key = maxima_of_slot(keys);
 
-        if (there && (key > own.key || own.place == MAXIMA_NOWHERE)) {
+        if (key > own.key || own.place == MAXIMA_NOWHERE) {
             own.key = key;
-            own.place = slot;
+            own.place = place;
         }
     });
     best = own;
@@ -420,7 +520,7 @@ maxima_guess(const SOURCE &source, int k, struct maxima_shared<BITS> *shared) {
 
     if (rank == k - 1 && best.place != MAXIMA_NOWHERE) {
         shared->limit.key = best.key;
-        shared->limit.place = best.place * width + width - 1;
+        shared->limit.place = best.place + width - 1;
     }
     __syncthreads();
     return own;
@@ -437,23 +537,24 @@ static __device__ __forceinline__ void maxima_collect(const SOURCE &source,
     const struct maxima_item<BITS> limit = shared->limit;
 
     if (own.place != MAXIMA_NOWHERE && own.key >= limit.key)
-        maxima_each<BLOCK, BITS>(source, [&](int slot, const BITS(&keys)[width], unsigned there) {
-            if (maxima_of_slot(keys) < limit.key)
-                return;
+        maxima_each<BLOCK, BITS>(source,
+                                 [&](uint32_t place, const BITS(&keys)[width], unsigned there) {
+                                     if (maxima_of_slot(keys) < limit.key)
+                                         return;
 #pragma unroll
-            for (int j = 0; j < width; j++) {
-                const struct maxima_item<BITS> item = {
-                    keys[j], static_cast<uint32_t>(slot *width + j)
-                };
+                                     for (int j = 0; j < width; j++) {
+                                         const struct maxima_item<BITS> item = {
+                                             keys[j], place + j
+                                         };
 
-                if ((there >> j & 1) && !maxima_before(limit, item)) {
-                    const int at = atomicAdd(&shared->found_count, 1);
+                                         if ((there >> j & 1) && !maxima_before(limit, item)) {
+                                             const int at = atomicAdd(&shared->found_count, 1);
 
-                    if (at < MAXIMA_FOUND)
-                        shared->found[at] = item;
-                }
-            }
-        });
+                                             if (at < MAXIMA_FOUND)
+                                                 shared->found[at] = item;
+                                         }
+                                     }
+                                 });
     __syncthreads();
 }
 
@@ -469,11 +570,11 @@ static __device__ int maxima_count(const SOURCE &source, struct maxima_item<BITS
     if (threadIdx.x == 0)
         shared->total = 0;
     __syncthreads();
-    maxima_each<BLOCK, BITS>(source, [&](int slot, const BITS(&keys)[width], unsigned there) {
+    maxima_each<BLOCK, BITS>(source, [&](uint32_t place, const BITS(&keys)[width], unsigned there) {
 #pragma unroll
         for (int j = 0; j < width; j++) {
             const struct maxima_item<BITS> item = {
-                keys[j], static_cast<uint32_t>(slot *width + j)
+                keys[j], place + j
             };
 
             count += (there >> j & 1) && !maxima_before(limit, item);
@@ -485,7 +586,7 @@ static __device__ int maxima_count(const SOURCE &source, struct maxima_item<BITS
     return shared->total;
 }
 
-/* The k-th best item of more than k, bit by bit: for data whose best all fall to few parts. */
+/* Finds the k best of more items, the last of them bit by bit: for data whose best all fall to few parts. */
 template <int BLOCK, typename BITS, typename SOURCE>
 static __device__ __noinline__ void maxima_search(const SOURCE &source, int k,
                                                   struct maxima_shared<BITS> *shared)
@@ -494,6 +595,7 @@ static __device__ __noinline__ void maxima_search(const SOURCE &source, int k,
         0, MAXIMA_NOWHERE
     };
 
+#pragma unroll 1
     for (int bit = 8 * sizeof(BITS) - 1; bit >= 0; bit--) {
         struct maxima_item<BITS> limit = kth;
 
@@ -501,6 +603,7 @@ static __device__ __noinline__ void maxima_search(const SOURCE &source, int k,
         if (maxima_count<BLOCK>(source, limit, shared) >= k)
             kth.key = limit.key;
     }
+#pragma unroll 1
     for (int bit = 31; bit >= 0; bit--) {
         struct maxima_item<BITS> limit = kth;
 
@@ -514,22 +617,35 @@ static __device__ __noinline__ void maxima_search(const SOURCE &source, int k,
         shared->found_count = 0;
     }
     __syncthreads();
+    maxima_collect<BLOCK>(source, kth, shared);
 }
 
 /* Finds the k best items of a source, or all where they are fewer, and hardly more: how many, at most
- * MAXIMA_FOUND, in shared->found. All threads of the block call it; it ends with a barrier. */
-template <int BLOCK, typename BITS, typename SOURCE>
-static __device__ __forceinline__ int maxima_find(const SOURCE &source, int k,
+ * MAXIMA_FOUND, in shared->found. `items` is the source, or holds it. All threads of the block call it; it ends
+ * with a barrier. */
+template <int BLOCK, typename BITS, typename SOURCE, typename ITEMS>
+static __device__ __forceinline__ int maxima_find(const SOURCE &source, const ITEMS &items, int k,
                                                   struct maxima_shared<BITS> *shared)
 {
-    const struct maxima_item<BITS> own = maxima_guess<BLOCK>(source, k, shared);
+    const struct maxima_item<BITS> own = maxima_guess<BLOCK>(items, k, shared);
 
-    maxima_collect<BLOCK>(source, own, shared);
-    if (shared->found_count > MAXIMA_FOUND) {
+    maxima_collect<BLOCK>(items, own, shared);
+    if (shared->found_count > MAXIMA_FOUND)
         maxima_search<BLOCK>(source, k, shared);
-        maxima_collect<BLOCK>(source, own, shared);
-    }
     return shared->found_count;
+}
+
+/* The same of a source that fits into the block's registers. */
+template <int BLOCK, typename BITS, typename SOURCE>
+static __device__ __forceinline__ int maxima_find_held(const SOURCE &source, int k,
+                                                       struct maxima_shared<BITS> *shared)
+{
+    struct maxima_held<BITS, SOURCE> held = {
+        source
+    };
+
+    maxima_fetch<BLOCK>(source, maxima_first_slot<BLOCK>(), held.keys, held.there);
+    return maxima_find<BLOCK>(source, held, k, shared);
 }
 
 /* Calls use(item, rank) in one thread for each item that was found. */
@@ -552,13 +668,12 @@ static __device__ __forceinline__ void maxima_ranked(const struct maxima_shared<
     }
 }
 
-/* The pieces that hold the k best items of a level into shared->list, in rising order; how many. All threads
- * of the block call it; it ends with a barrier, and the source may be of the list that it replaces. */
-template <int BLOCK, typename BITS, typename SOURCE>
-static __device__ __forceinline__ int maxima_narrow(const SOURCE &source, int k,
+/* The pieces that hold the k best of the items found into shared->list, in rising order if that is asked; how many.
+ * All threads of the block call it; it ends with a barrier. */
+template <int BLOCK, typename BITS>
+static __device__ __forceinline__ int maxima_narrow(int found, int k, bool in_order,
                                                     struct maxima_shared<BITS> *shared)
 {
-    const int found = maxima_find<BLOCK>(source, k, shared);
     const int at = threadIdx.x / (BLOCK / MAXIMA_PARTS), count = found > MAXIMA_LIST ? k : found;
     struct maxima_item<BITS> *kept = found > MAXIMA_LIST ? shared->part : shared->found;
 
@@ -571,64 +686,85 @@ static __device__ __forceinline__ int maxima_narrow(const SOURCE &source, int k,
     }
 
     const uint32_t place = kept[at].place;
-    const int before = maxima_tally<BLOCK>(
-        kept, count, [=](struct maxima_item<BITS> other) { return other.place < place; });
-    const int64_t piece = at < count ? source.piece(place) : 0; /* before the list changes */
+    const int before = in_order ? maxima_tally<BLOCK>(kept, count,
+                                                      [=](struct maxima_item<BITS> other) {
+                                                          return other.place < place;
+                                                      })
+                                : at;
 
-    __syncthreads();
     if (at < count)
-        shared->list[before] = static_cast<uint32_t>(piece);
+        shared->list[before] = place;
     __syncthreads();
     return count;
+}
+
+/* Writes an element of the answer. Only of a real the key does not say which bits it has. */
+template <typename BITS, bool REAL>
+static __device__ __forceinline__ void maxima_write(const struct topk_rows &rows, int64_t row,
+                                                    int rank, BITS key, int64_t index)
+{
+    const int64_t slot = row * rows.k + rank;
+
+    rows.indices[slot] = index;
+    static_cast<BITS *>(rows.values)[slot] =
+        REAL ? topk_row<BITS>(rows, row)[index] : key ^ static_cast<BITS>(rows.flip);
 }
 
 /* The list of all `count` pieces. */
 template <typename BITS>
-static __device__ __forceinline__ int maxima_all(int count, struct maxima_shared<BITS> *shared)
+static __device__ __forceinline__ void maxima_all(int count, struct maxima_shared<BITS> *shared)
 {
     if (static_cast<int>(threadIdx.x) < count)
         shared->list[threadIdx.x] = threadIdx.x;
     __syncthreads();
-    return count;
 }
 
 /* From the maxima of a row to its answer, by one block. A level of few pieces needs no maxima. */
-template <typename BITS, bool REAL, int BLOCK>
+template <typename BITS, bool REAL, typename SHAPE>
 static __device__ __forceinline__ void
 maxima_finish(const struct topk_rows &rows, int64_t row, const struct maxima_span<BITS> &span,
               const BITS *tile_maxima, const BITS *group_maxima)
 {
     __shared__ struct maxima_shared<BITS> shared;
     const int k = static_cast<int>(rows.k);
-    const int64_t groups = (span.end + maxima_group<BITS>() - 1) / maxima_group<BITS>();
+    const int64_t groups =
+        (span.end + maxima_group<BITS, SHAPE>() - 1) / maxima_group<BITS, SHAPE>();
     const int tiles = static_cast<int>((groups + MAXIMA_GROUPS - 1) / MAXIMA_GROUPS);
     int count;
 
     if (tiles == 1) {
-        count = maxima_all(static_cast<int>(groups), &shared);
+        count = static_cast<int>(groups);
+        maxima_all(count, &shared);
     } else {
         const struct maxima_tiles<BITS> all = {
             tile_maxima, tiles
         };
 
-        count = tiles <= MAXIMA_ALL ? maxima_all(tiles, &shared)
-                                    : maxima_narrow<BLOCK>(all, k, &shared);
+        count = tiles;
+        if (tiles <= MAXIMA_ALL)
+            maxima_all(tiles, &shared);
+        else
+            count = maxima_narrow<SHAPE::BLOCK>(
+                tiles <= all.LOADS * SHAPE::BLOCK ? maxima_find_held<SHAPE::BLOCK>(all, k, &shared)
+                                                  : maxima_find<SHAPE::BLOCK>(all, all, k, &shared),
+                k, false, &shared);
 
-        const struct maxima_groups<BITS> of_tiles = {
+        const struct maxima_groups<BITS, SHAPE> of_tiles = {
             group_maxima, shared.list, count, static_cast<uint32_t>(groups)
         };
 
-        count = maxima_narrow<BLOCK>(of_tiles, k, &shared);
+        count = maxima_narrow<SHAPE::BLOCK>(maxima_find_held<SHAPE::BLOCK>(of_tiles, k, &shared), k,
+                                            true, &shared);
     }
 
-    const struct maxima_elements<BITS, REAL> elements = {
+    const struct maxima_elements<BITS, REAL, SHAPE> elements = {
         span, shared.list, count
     };
-    const int found = maxima_find<BLOCK>(elements, k, &shared);
+    const int found = maxima_find_held<SHAPE::BLOCK>(elements, k, &shared);
 
-    maxima_ranked<BLOCK>(&shared, found, [&](struct maxima_item<BITS> item, int rank) {
+    maxima_ranked<SHAPE::BLOCK>(&shared, found, [&](struct maxima_item<BITS> item, int rank) {
         if (rank < k)
-            topk_write<BITS>(rows, row, rank, elements.piece(item.place));
+            maxima_write<BITS, REAL>(rows, row, rank, item.key, elements.index(item.place));
     });
     if (threadIdx.x == 0)
         rows.count[row] = rows.k;

@@ -1,6 +1,6 @@
 /*
  * Between the files of the maxima variant: topk_maxima.cu reads, and narrows down to a small k;
- * topk_maxima_wide.cu does so for a larger one.
+ * topk_maxima_wide.cu does so for a larger one; topk_maxima_distinct.cu does both for different values.
  */
 #ifndef TOPK_MAXIMA_H
 #define TOPK_MAXIMA_H
@@ -9,15 +9,19 @@
 
 enum {
     MAXIMA_VECTOR_BYTES = 16,
-    MAXIMA_GROUP_BYTES = 2048,
-    MAXIMA_GROUPS = 32,            /* of a tile */
-    MAXIMA_ONE_LAUNCH_TILES = 256, /* of a lone row; above, the levels are a launch of their own */
+    MAXIMA_LOADS = 4, /* vectors of a lane in a group */
+    MAXIMA_GROUP_BYTES = 32 * MAXIMA_LOADS * MAXIMA_VECTOR_BYTES,
+    MAXIMA_GROUPS = 32, /* of a tile */
+    MAXIMA_SHORT_LOADS =
+        1, /* the same for short rows, so that more blocks read and less is read again */
+    MAXIMA_SHORT_TILES = 64, /* long ones: so many make a short row */
+    MAXIMA_HELD = 16,        /* maxima of tiles that a thread holds in registers */
 
     /* what one block narrows down */
     MAXIMA_ONE_K_MAX = 32,
     MAXIMA_PARTS = 64,  /* that a level is dealt to, in turn */
     MAXIMA_FOUND = 128, /* items that a level may leave before they are counted out exactly */
-    MAXIMA_LIST = 64,   /* pieces that go on to the next level */
+    MAXIMA_LIST = 32,   /* pieces that a level leaves to the next */
     MAXIMA_ALL = 64,    /* so few tiles all go on */
 
     /* what the grid narrows down */
@@ -43,6 +47,12 @@ enum gpurun_status topk_maxima_wide_supported(struct gpurun_ctx *ctx);
 size_t topk_maxima_wide_scratch(struct gpurun_ctx *ctx);
 enum gpurun_status topk_maxima_wide_launch(struct gpurun_ctx *ctx, struct maxima_keys maxima,
                                            int64_t tiles, void *scratch);
+
+/* For distinct = yes. */
+enum gpurun_status topk_maxima_distinct_supported(struct gpurun_ctx *ctx);
+size_t topk_maxima_distinct_scratch(struct gpurun_ctx *ctx);
+size_t topk_maxima_distinct_state(struct gpurun_ctx *ctx);
+enum gpurun_status topk_maxima_distinct_launch(struct gpurun_ctx *ctx);
 
 #ifdef __cplusplus
 }

@@ -107,7 +107,7 @@ template <typename BITS, bool REAL> struct wide_elements {
 #pragma unroll
                 for (int j = 0; j < in.WIDTH; j++)
                     use(there[l] >> j & 1, in.key(bits[l][j]),
-                        in.piece((l * 32 + threadIdx.x % 32) * in.WIDTH + j));
+                        in.index((l * 32 + threadIdx.x % 32) * in.WIDTH + j));
         }
     }
 };

@@ -5,10 +5,12 @@
  */
 #include "topk.h"
 #include "topk_maxima.h"
+#include "topk_maxima_distinct.h"
+#include <math.h>
 #include <stdlib.h>
 
 #ifdef GPURUN_WITH_CUDA
-enum { TENSORS = 4, OFFSET_MAX = 3 };
+enum { TENSORS = 4, OFFSET_MAX = 3, LONG_N = 5000000, MANY_TILES = 257 };
 
 struct job {
     struct gpurun_ctx ctx; /* first: the hooks get its address */
@@ -41,7 +43,8 @@ static struct job *job_new(enum gpurun_dtype dtype, int64_t rows, int64_t n, int
     return job;
 }
 
-/* Runs it twice with the same state, as a job does, and proves both answers. Frees the job. */
+/* Runs it twice with the same state, as a job does, and proves both answers: against the plain reference, but a long
+ * row by what an answer must be, which takes no sort. Frees the job. */
 static void job_prove(struct job *job)
 {
     const struct gpurun_variant *v = maxima();
@@ -50,10 +53,11 @@ static void job_prove(struct job *job)
 
     ck_assert_msg(v->supported(&job->ctx) == GPURUN_OK, "%s", job->message);
     REQUIRE(cudaMalloc(&job->ctx.scratch, scratch_bytes));
-    REQUIRE(cudaMalloc(&job->ctx.variant_state, state_bytes));
+    REQUIRE(cudaMalloc(&job->ctx.variant_state, state_bytes + 1));
     REQUIRE(cudaMemset(job->ctx.variant_state, 0, state_bytes));
     for (int run = 0; run < 2; run++) {
-        struct gpurun_proof proof = {.mode = GPURUN_VERIFY_FULL};
+        struct gpurun_proof proof = {.mode = job->options.n > LONG_N ? GPURUN_VERIFY_CERTIFY
+                                                                     : GPURUN_VERIFY_FULL};
 
         REQUIRE(cudaMemset(job->ctx.scratch, GPURUN_POISON, scratch_bytes));
         managed_poison(job);
@@ -68,7 +72,12 @@ static void job_prove(struct job *job)
 
 /* --- data --- */
 
-enum { GROUP = MAXIMA_GROUP_BYTES / 4, TILE = MAXIMA_GROUPS * GROUP }; /* elements of 4 bytes */
+enum { /* elements of 4 bytes */
+       GROUP = MAXIMA_GROUP_BYTES / 4,
+       TILE = MAXIMA_GROUPS * GROUP,
+       SHORT_GROUP = GROUP * MAXIMA_SHORT_LOADS / MAXIMA_LOADS,
+       SHORT_TILE = MAXIMA_GROUPS * SHORT_GROUP,
+};
 
 static int32_t noise(int64_t i)
 {
@@ -125,13 +134,26 @@ static int32_t more_than_is_ranked(int64_t i)
     return i % 7 == 0 && i / 7 <= MAXIMA_WIDE_FOUND ? 1000 + noise(i) % 977 : -(int32_t)(i % 3);
 }
 
-static void prove(int32_t (*data)(int64_t), int64_t n, int64_t k, int offset)
+static struct job *job_of(int32_t (*data)(int64_t), int64_t n, int64_t k, int offset)
 {
     struct job *job = job_new(GPURUN_INT32, 1, n, k < n ? k : n, offset);
     int32_t *in = job->tensors[0].host;
 
     for (int64_t i = 0; i < n; i++)
         in[i] = data(i);
+    return job;
+}
+
+static void prove(int32_t (*data)(int64_t), int64_t n, int64_t k, int offset)
+{
+    job_prove(job_of(data, n, k, offset));
+}
+
+static void prove_distinct(int32_t (*data)(int64_t), int64_t n, int64_t k, int offset)
+{
+    struct job *job = job_of(data, n, k, offset);
+
+    job->options.distinct = 1;
     job_prove(job);
 }
 
@@ -142,7 +164,15 @@ static const int64_t ks[] = {1, 20, MAXIMA_ONE_K_MAX, MAXIMA_ONE_K_MAX + 1, MAXI
 START_TEST(sizes_about_each_edge)
 {
     static const int64_t edges[] = {
-        4, 32, GROUP, 2 * GROUP, TILE, 2 * TILE, MAXIMA_ALL * TILE, MAXIMA_PARTS * TILE,
+        4,
+        32,
+        SHORT_GROUP,
+        SHORT_TILE,
+        2 * SHORT_TILE,
+        MAXIMA_ALL * SHORT_TILE,
+        TILE,
+        MAXIMA_SHORT_TILES * TILE,
+        (MAXIMA_SHORT_TILES + 1) * TILE,
     };
 
     for (size_t e = 0; e < sizeof(edges) / sizeof(edges[0]); e++)
@@ -151,11 +181,11 @@ START_TEST(sizes_about_each_edge)
 }
 END_TEST
 
-START_TEST(one_launch_and_two)
+START_TEST(many_tiles)
 {
     for (int offset = 0; offset <= OFFSET_MAX; offset++) {
-        prove(noise, (int64_t)MAXIMA_ONE_LAUNCH_TILES * TILE, ks[_i], offset);
-        prove(one_of_ten, (int64_t)MAXIMA_ONE_LAUNCH_TILES * TILE + 3 * GROUP + 1, ks[_i], offset);
+        prove(noise, (int64_t)MANY_TILES * TILE, ks[_i], offset);
+        prove(one_of_ten, (int64_t)MANY_TILES * TILE + 3 * GROUP + 1, ks[_i], offset);
     }
 }
 END_TEST
@@ -166,7 +196,7 @@ START_TEST(ordered_and_tied)
 
     for (size_t d = 0; d < sizeof(all) / sizeof(all[0]); d++) {
         prove(all[d], 3 * TILE + 7, ks[_i], 1);
-        prove(all[d], (int64_t)(MAXIMA_ONE_LAUNCH_TILES + 1) * TILE, ks[_i], 0);
+        prove(all[d], (int64_t)MANY_TILES * TILE, ks[_i], 0);
     }
 }
 END_TEST
@@ -187,6 +217,133 @@ START_TEST(more_than_is_ranked_at_once)
     prove(more_than_is_ranked, 8 * TILE, ks[_i], 3);
     prove(rising, MAXIMA_WIDE_FOUND + 1, ks[_i], 0);
     prove(lowest, MAXIMA_WIDE_FOUND, ks[_i], 0);
+}
+END_TEST
+
+/* --- distinct values --- */
+
+static const int64_t distinct_ks[] = {1, 20, DISTINCT_K_MAX};
+
+/* So long that the first tile's values become known while the rest is read. */
+#define KNOWN_N ((int64_t)DISTINCT_TILES_MIN * TILE + 5 * GROUP + 3)
+
+static int32_t thousand(int64_t i)
+{
+    return noise(i) % 1000;
+}
+
+/* Ten values at first, then each once. */
+static int32_t tied_then_noise(int64_t i)
+{
+    return i < TILE ? noise(i) % 10 : noise(i);
+}
+
+/* The first tile has one value, which is the least; all others have ten. */
+static int32_t lowest_then_ten(int64_t i)
+{
+    return i < TILE ? INT32_MIN : noise(i) % 10;
+}
+
+/* Each group has the same maximum, and few have a value between that and the others', each its own. */
+static int32_t hidden_in_last_tiles(int64_t i)
+{
+    if (i > KNOWN_N - 9 * TILE && i % TILE == 77)
+        return 500 + (int32_t)(i / TILE % 8);
+    return i % GROUP == 7 ? 1000 : noise(i) % 3;
+}
+
+/* Ten values, and one that only the last tiles have. */
+static int32_t late_value(int64_t i)
+{
+    return i == (int64_t)4 * MAXIMA_ALL * TILE ? 7 : 2 * one_of_ten(i);
+}
+
+/* The best of each tile is the same, what comes next is each block's own: all have k to hand in. */
+static int32_t same_maximum_of_tiles(int64_t i)
+{
+    return i % TILE == 99 ? INT32_MAX : noise(i) / 2;
+}
+
+/* Keys that all factors send to one slot: multiples of what makes their common divisor 1. */
+static int32_t colliding(int64_t i)
+{
+    const uint32_t factor = distinct_factor(0);
+    uint32_t inverse = factor;
+
+    for (int step = 0; step < 5; step++)
+        inverse *= 2 - factor * inverse;
+    return (int32_t)((uint32_t)noise(i) % DISTINCT_K_MAX * inverse ^ UINT32_C(0x80000000));
+}
+
+START_TEST(distinct_sizes)
+{
+    static const int64_t edges[] = {4, 32, GROUP, TILE, MAXIMA_ALL * TILE};
+
+    for (size_t e = 0; e < sizeof(edges) / sizeof(edges[0]); e++)
+        for (int64_t n = edges[e] - 1; n <= edges[e] + 1; n++) {
+            prove_distinct(noise, n, distinct_ks[_i], (int)(n % (OFFSET_MAX + 1)));
+            prove_distinct(thousand, n, distinct_ks[_i], (int)(n % (OFFSET_MAX + 1)));
+        }
+}
+END_TEST
+
+START_TEST(distinct_ordered_and_tied)
+{
+    static int32_t (*const all[])(int64_t) = {rising, falling, lowest, one_of_ten};
+
+    for (size_t d = 0; d < sizeof(all) / sizeof(all[0]); d++) {
+        prove_distinct(all[d], 3 * TILE + 7, distinct_ks[_i], 1);
+        prove_distinct(all[d], (int64_t)(MAXIMA_ALL + 1) * TILE, distinct_ks[_i], 0);
+        prove_distinct(all[d], KNOWN_N, distinct_ks[_i], 2);
+    }
+}
+END_TEST
+
+START_TEST(distinct_known)
+{
+    prove_distinct(thousand, KNOWN_N, distinct_ks[_i], 0);
+    prove_distinct(tied_then_noise, KNOWN_N, distinct_ks[_i], 0);
+    prove_distinct(lowest_then_ten, KNOWN_N, distinct_ks[_i], 1);
+    prove_distinct(hidden_in_last_tiles, KNOWN_N, distinct_ks[_i], 0);
+    prove_distinct(colliding, KNOWN_N, distinct_ks[_i], 0);
+}
+END_TEST
+
+/* On a device of one multiprocessor, so that its blocks go through their tiles in runs; and on this one, where the
+ * lists of all blocks are more than a thread each can take. */
+START_TEST(distinct_long_lists)
+{
+    struct job *job = job_of(late_value, (int64_t)(4 * MAXIMA_ALL + 3) * TILE, distinct_ks[_i], 0);
+
+    job->options.distinct = 1;
+    job->ctx.device.sm_count = 1;
+    job_prove(job);
+    prove_distinct(same_maximum_of_tiles, (int64_t)(DISTINCT_BLOCKS_MAX + 40) * TILE,
+                   distinct_ks[_i], 0);
+}
+END_TEST
+
+/* Zeros of both signs and NaNs are one value each. */
+START_TEST(distinct_long_numbers)
+{
+    static const int64_t sizes[] = {1, 2, 255, 1025, TILE / 2 + 1, 3 * TILE};
+
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+        struct job *job = job_new(_i % 2 ? GPURUN_DOUBLE : GPURUN_INT64, 1, sizes[s],
+                                  sizes[s] < 20 ? sizes[s] : 20, _i / 2);
+        int64_t *whole = job->tensors[0].host;
+        double *real = job->tensors[0].host;
+
+        for (int64_t i = 0; i < sizes[s]; i++) {
+            if (_i % 2)
+                real[i] = noise(i) % 4 == 0 ? (i % 2 ? -0.0 : 0.0)
+                                            : (noise(i) % 4 == 1 ? -NAN : noise(i) % 15);
+            else
+                whole[i] = (int64_t)(noise(i) % 9) << 32 | (uint32_t)noise(i + 1) % 9;
+        }
+        job->options.distinct = 1;
+        job_prove(job);
+    }
 }
 END_TEST
 
@@ -226,10 +383,15 @@ START_TEST(what_it_does_not_do)
     job->options.rows = 2;
     ck_assert_int_eq(maxima()->supported(&job->ctx), GPURUN_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(job->message, "use radix for rows = 2"));
-    job->options.rows = 1;
     job->options.distinct = 1;
     ck_assert_int_eq(maxima()->supported(&job->ctx), GPURUN_UNSUPPORTED);
-    ck_assert_ptr_nonnull(strstr(job->message, "use radix for distinct values"));
+    ck_assert_ptr_nonnull(strstr(job->message, "use radix for rows = 2"));
+    job->options.rows = 1;
+    job->options.k = DISTINCT_K_MAX + 1;
+    ck_assert_int_eq(maxima()->supported(&job->ctx), GPURUN_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(job->message, "use radix for k = 33"));
+    job->options.k = DISTINCT_K_MAX;
+    ck_assert_int_eq(maxima()->supported(&job->ctx), GPURUN_OK);
     gpurun_plugin.teardown(&job->ctx);
     for (int i = 0; i < job->tensor_count; i++)
         cudaFree(job->memory[i]);
@@ -240,8 +402,9 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("gpu_maxima");
-    TCase *tests = tcase_create("maxima");
+    TCase *tests = tcase_create("maxima"), *distinct = tcase_create("distinct");
     const int k_count = (int)(sizeof(ks) / sizeof(ks[0]));
+    const int distinct_k_count = (int)(sizeof(distinct_ks) / sizeof(distinct_ks[0]));
     SRunner *runner;
     int failed, devices = 0;
 
@@ -250,13 +413,19 @@ int main(void)
         return 77;
     }
     tcase_add_loop_test(tests, sizes_about_each_edge, 0, k_count);
-    tcase_add_loop_test(tests, one_launch_and_two, 0, k_count);
+    tcase_add_loop_test(tests, many_tiles, 0, k_count);
     tcase_add_loop_test(tests, ordered_and_tied, 0, k_count);
     tcase_add_loop_test(tests, best_in_few_parts, 0, k_count);
     tcase_add_loop_test(tests, more_than_is_ranked_at_once, 0, k_count);
     tcase_add_loop_test(tests, rows_of_long_numbers, 0, 4);
+    tcase_add_loop_test(distinct, distinct_sizes, 0, distinct_k_count);
+    tcase_add_loop_test(distinct, distinct_ordered_and_tied, 0, distinct_k_count);
+    tcase_add_loop_test(distinct, distinct_known, 0, distinct_k_count);
+    tcase_add_loop_test(distinct, distinct_long_lists, 0, distinct_k_count);
+    tcase_add_loop_test(distinct, distinct_long_numbers, 0, 4);
     tcase_add_test(tests, what_it_does_not_do);
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, distinct);
     runner = srunner_create(suite);
     srunner_set_fork_status(runner, CK_NOFORK); /* no CUDA after a fork */
     srunner_run_all(runner, CK_ENV);
