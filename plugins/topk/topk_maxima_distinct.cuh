@@ -190,17 +190,17 @@ static __device__ __forceinline__ unsigned distinct_peek(const unsigned *flag)
 }
 
 /* The same; what was written before it was set is there from now on. */
-static __device__ __forceinline__ void distinct_acquire(const unsigned *flag)
+static __device__ __forceinline__ unsigned distinct_acquire(const unsigned *flag)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
     unsigned value;
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
-    (void)value;
 #else
-    (void)flag;
+    value = distinct_peek(flag);
     __threadfence();
 #endif
+    return value;
 }
 
 /* A warp's copy of what is known, where `peeked` says that something is. */
