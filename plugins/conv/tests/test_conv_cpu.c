@@ -87,7 +87,7 @@ static int result_of(int64_t sum, const struct conv_tail *tail)
     return result < 0 ? 0 : result > 255 ? 255 : (int)result;
 }
 
-/* Each `step`th row. */
+/* Each `step`th row. No assertion per element: Check notes down each that holds. */
 static void expect_rows(struct job *job, int64_t step)
 {
     const struct conv_state *s = &job->state;
@@ -98,9 +98,9 @@ static void expect_rows(struct job *job, int64_t step)
         for (int64_t e = 0; e < s->out_pitch; e++) {
             const int right = result_of(sum_at(job, y, e), &s->tail);
 
-            ck_assert_msg(filtered[y * s->out_pitch + e] == right,
-                          "row %lld, element %lld is %d, should be %d", (long long)y, (long long)e,
-                          filtered[y * s->out_pitch + e], right);
+            if (filtered[y * s->out_pitch + e] != right)
+                ck_abort_msg("row %lld, element %lld is %d, should be %d", (long long)y,
+                             (long long)e, filtered[y * s->out_pitch + e], right);
         }
 }
 
