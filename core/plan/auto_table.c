@@ -3,6 +3,7 @@
 #include "job/jobfile.h"
 #include "job/memory.h"
 #include "job/value.h"
+#include "plan/job.h"
 #include <ctype.h>
 #include <fnmatch.h>
 #include <math.h>
@@ -114,25 +115,6 @@ static void set_device(const char *text, struct value *out)
         out->text = copy_text(text);
 }
 
-/* The next element of a list, without the blanks around it, for the caller to free; NULL at its end. */
-static char *next_element(const char **list)
-{
-    const char *start = *list;
-    size_t length;
-
-    if (start == NULL)
-        return NULL;
-    length = strcspn(start, ",");
-    *list = start[length] == ',' ? start + length + 1 : NULL;
-    while (length > 0 && isspace((unsigned char)*start)) {
-        start++;
-        length--;
-    }
-    while (length > 0 && isspace((unsigned char)start[length - 1]))
-        length--;
-    return copy_text_n(start, length);
-}
-
 static enum gpurun_status add_value(struct reader *r, struct auto_condition *c, const char *text,
                                     struct why *why)
 {
@@ -179,6 +161,7 @@ static void add_condition(struct reader *r, const struct entry *e, struct auto_r
 {
     struct auto_condition c = {.row = option_find(&r->plugin->options, e->key)}, *all;
     const char *list = e->value;
+    const size_t size = strlen(list) + 1;
     enum gpurun_status status = GPURUN_OK;
     char *element;
     struct why why;
@@ -192,10 +175,10 @@ static void add_condition(struct reader *r, const struct entry *e, struct auto_r
         note_unknown_key(r, e);
         return;
     }
-    while (status == GPURUN_OK && (element = next_element(&list)) != NULL) {
+    element = allocate(size, 1);
+    while (status == GPURUN_OK && list_next(&list, element, size))
         status = add_value(r, &c, element, &why);
-        free(element);
-    }
+    free(element);
     if (status != GPURUN_OK)
         fault(r, e->line, e->key, why.text);
     all = rule->conditions = grow(rule->conditions, rule->count, sizeof *all);

@@ -18,22 +18,13 @@ struct gathering {
     json_t *peers; /* {variant: true} */
 };
 
-static bool is_listed(const json_t *lists, const json_t *names)
-{
-    size_t i;
-    json_t *list;
-
-    json_array_foreach((json_t *)lists, i, list) if (json_equal(list, names)) return true;
-    return false;
-}
-
 static void note_ladder(struct gathering *g, const json_t *record)
 {
     json_t *names = json_object_get(record, "cases");
 
     if (json_is_true(json_object_get(record, "peer")))
         json_object_set_new(g->peers, json_text_at(record, "variant"), json_true());
-    if (names != NULL && !is_listed(g->lists, names))
+    if (names != NULL && !json_holds(g->lists, names))
         json_array_append(g->lists, names);
 }
 

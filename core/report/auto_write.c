@@ -55,21 +55,12 @@ static bool is_number_at_all(const struct node *node, const char *key)
     return true;
 }
 
-static bool holds(const json_t *list, const json_t *value)
-{
-    size_t i;
-    json_t *item;
-
-    json_array_foreach((json_t *)list, i, item) if (json_equal(item, value)) return true;
-    return false;
-}
-
 static json_t *measured_values(const struct node *node, const char *key)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < node->count; i++)
-        if (!holds(list, value_at(node, i, key)))
+        if (!json_holds(list, value_at(node, i, key)))
             json_array_append(list, (json_t *)value_at(node, i, key));
     return list;
 }
@@ -411,7 +402,7 @@ static void add_name(json_t *list, const char *name)
 {
     json_t *text = json_string(name);
 
-    if (name[0] != '\0' && !holds(list, text))
+    if (name[0] != '\0' && !json_holds(list, text))
         json_array_append(list, text);
     json_decref(text);
 }

@@ -63,6 +63,15 @@ const char *json_text_at(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+bool json_holds(const json_t *list, const json_t *value)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach((json_t *)list, i, item) if (json_equal(item, value)) return true;
+    return false;
+}
+
 json_t *json_number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();

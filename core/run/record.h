@@ -27,6 +27,9 @@ json_t *json_text(const char *text);
 /* The text at `key`; "" where there is none. It belongs to the object. */
 const char *json_text_at(const json_t *object, const char *key);
 
+/* Whether an array has an item that equals the value. */
+bool json_holds(const json_t *list, const json_t *value);
+
 /* A number as JSON; null where JSON has none (NaN, infinities). */
 json_t *json_number(double value);
 

@@ -156,28 +156,20 @@ DEFINE_WHOLE(sum_uint8_wide, uint8_t, uint32_t, SUM)
 DEFINE_ORDER(max, LARGER)
 DEFINE_ORDER(min, SMALLER)
 
-#define PAIR(same, wide)                                                                           \
-    {                                                                                              \
-        {same##_total, same##_scan},                                                               \
-        {                                                                                          \
-            wide##_total, wide##_scan                                                              \
-        }                                                                                          \
-    }
-
 #define ORDER_ROWS(name)                                                                           \
     {                                                                                              \
-        [GPURUN_UINT8] = PAIR(name##_uint8, name##_uint8_wide),                                    \
-        [GPURUN_INT32] = PAIR(name##_int32, name##_int32_wide),                                    \
-        [GPURUN_UINT32] = PAIR(name##_uint32, name##_uint32_wide),                                 \
-        [GPURUN_INT64] = PAIR(name##_int64, name##_int64),                                         \
-        [GPURUN_UINT64] = PAIR(name##_uint64, name##_uint64),                                      \
-        [GPURUN_FLOAT] = PAIR(name##_float, name##_float_wide),                                    \
-        [GPURUN_DOUBLE] = PAIR(name##_double, name##_double),                                      \
+        [GPURUN_UINT8] = SCAN_CPU_PAIR(name##_uint8, name##_uint8_wide),                           \
+        [GPURUN_INT32] = SCAN_CPU_PAIR(name##_int32, name##_int32_wide),                           \
+        [GPURUN_UINT32] = SCAN_CPU_PAIR(name##_uint32, name##_uint32_wide),                        \
+        [GPURUN_INT64] = SCAN_CPU_PAIR(name##_int64, name##_int64),                                \
+        [GPURUN_UINT64] = SCAN_CPU_PAIR(name##_uint64, name##_uint64),                             \
+        [GPURUN_FLOAT] = SCAN_CPU_PAIR(name##_float, name##_float_wide),                           \
+        [GPURUN_DOUBLE] = SCAN_CPU_PAIR(name##_double, name##_double),                             \
     }
 
 /* [op][dtype][accumulate]; of larger types a sum is scan_cpu_sum.c's. */
 static const struct cpu_scan scans[3][GPURUN_DTYPE_COUNT][2] = {
-    [SCAN_SUM] = {[GPURUN_UINT8] = PAIR(sum_uint8, sum_uint8_wide)},
+    [SCAN_SUM] = {[GPURUN_UINT8] = SCAN_CPU_PAIR(sum_uint8, sum_uint8_wide)},
     [SCAN_MAX] = ORDER_ROWS(max),
     [SCAN_MIN] = ORDER_ROWS(min),
 };

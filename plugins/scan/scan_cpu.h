@@ -27,6 +27,15 @@ struct cpu_scan {
                  struct carry *carry, struct scan_way way);
 };
 
+/* By accumulation dtype: the loops named `same` and `wide`. */
+#define SCAN_CPU_PAIR(same, wide)                                                                  \
+    {                                                                                              \
+        {same##_total, same##_scan},                                                               \
+        {                                                                                          \
+            wide##_total, wide##_scan                                                              \
+        }                                                                                          \
+    }
+
 /* Adds and keeps the rounding error, where there is one to speak of. */
 static inline void scan_carry_add(struct carry *c, double x)
 {

@@ -168,23 +168,15 @@ typedef float half_f32 __attribute__((vector_size(VECTOR / 2), aligned(4), may_a
     DEFINE_REAL(float_wide_##suffix, __VA_ARGS__, float, double, half_f32, lanes_f64, 4)           \
     DEFINE_REAL(double_##suffix, __VA_ARGS__, double, double, lanes_f64, lanes_f64, 4)
 
-#define PAIR(same, wide)                                                                           \
-    {                                                                                              \
-        {same##_total, same##_scan},                                                               \
-        {                                                                                          \
-            wide##_total, wide##_scan                                                              \
-        }                                                                                          \
-    }
-
 /* [dtype][accumulate]; a sum modulo 2^bits is the same with and without sign. */
 #define ROWS(suffix)                                                                               \
     {                                                                                              \
-        [GPURUN_INT32] = PAIR(uint32_##suffix, int32_wide_##suffix),                               \
-        [GPURUN_UINT32] = PAIR(uint32_##suffix, uint32_wide_##suffix),                             \
-        [GPURUN_INT64] = PAIR(uint64_##suffix, uint64_##suffix),                                   \
-        [GPURUN_UINT64] = PAIR(uint64_##suffix, uint64_##suffix),                                  \
-        [GPURUN_FLOAT] = PAIR(float_##suffix, float_wide_##suffix),                                \
-        [GPURUN_DOUBLE] = PAIR(double_##suffix, double_##suffix),                                  \
+        [GPURUN_INT32] = SCAN_CPU_PAIR(uint32_##suffix, int32_wide_##suffix),                      \
+        [GPURUN_UINT32] = SCAN_CPU_PAIR(uint32_##suffix, uint32_wide_##suffix),                    \
+        [GPURUN_INT64] = SCAN_CPU_PAIR(uint64_##suffix, uint64_##suffix),                          \
+        [GPURUN_UINT64] = SCAN_CPU_PAIR(uint64_##suffix, uint64_##suffix),                         \
+        [GPURUN_FLOAT] = SCAN_CPU_PAIR(float_##suffix, float_wide_##suffix),                       \
+        [GPURUN_DOUBLE] = SCAN_CPU_PAIR(double_##suffix, double_##suffix),                         \
     }
 
 #ifdef __x86_64__
