@@ -11,6 +11,7 @@
 #ifndef TOPK_MAXIMA_CUH
 #define TOPK_MAXIMA_CUH
 
+#include "gpurun/warp.cuh"
 #include "topk_device.cuh"
 #include "topk_list.cuh"
 #include "topk_maxima.h"
@@ -116,29 +117,6 @@ static __host__ __device__ __forceinline__ bool maxima_before(struct maxima_item
 
 /* --- the maxima of a row ---------------------------------------------------------------------------- */
 
-/* The largest of a warp's keys, in all its lanes. */
-static __device__ __forceinline__ uint32_t maxima_of_warp(uint32_t key)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-    for (int distance = 16; distance > 0; distance /= 2) {
-        const uint32_t other = __shfl_xor_sync(0xffffffffu, key, distance);
-        key = other > key ? other : key;
-    }
-    return key;
-#else
-    return __reduce_max_sync(0xffffffffu, key);
-#endif
-}
-
-static __device__ __forceinline__ uint64_t maxima_of_warp(uint64_t key)
-{
-    const uint32_t high = static_cast<uint32_t>(key >> 32);
-    const uint32_t best_high = maxima_of_warp(high);
-    const uint32_t low = high == best_high ? static_cast<uint32_t>(key) : 0;
-
-    return static_cast<uint64_t>(best_high) << 32 | maxima_of_warp(low);
-}
-
 /* Each byte is wanted once: past the L1. */
 static __device__ __forceinline__ struct maxima_vector<uint32_t>
 maxima_stream(const struct maxima_vector<uint32_t> *from) {
@@ -216,7 +194,7 @@ static __device__ __forceinline__ BITS maxima_of_group(const struct maxima_span<
     } else {
         best = maxima_of_edge<BITS, REAL, SHAPE>(span, first);
     }
-    return maxima_of_warp(best);
+    return gpurun_warp_max(best);
 }
 
 /* Writes the maxima of a tile and of its groups. Warp 0 writes; the caller orders what follows. */
@@ -238,7 +216,7 @@ static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<B
     }
     __syncthreads();
     if (warp == 0) {
-        const BITS best = maxima_of_warp(maxima[lane]);
+        const BITS best = gpurun_warp_max(maxima[lane]);
 
         if ((first + lane) * maxima_group<BITS, SHAPE>() < span.end)
             group_maxima[first + lane] = maxima[lane];

@@ -140,7 +140,7 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK, GPURUN_SM_THREADS / DIS
             best = maxima_of_edge<BITS, REAL>(span, (first + g) * maxima_group<BITS>() +
                                                         lane * maxima_width<BITS>());
         }
-        best = maxima_of_warp(best);
+        best = gpurun_warp_max(best);
         if (lane == 0) {
             maxima[g] = best;
             is_done[g] = (first + g) * maxima_group<BITS>() >= span.end;
@@ -154,7 +154,7 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK, GPURUN_SM_THREADS / DIS
     __syncthreads();
     if (warp == 0) {
         const unsigned mask = __ballot_sync(0xffffffffu, is_done[lane]);
-        const BITS best = maxima_of_warp(is_done[lane] ? static_cast<BITS>(0) : maxima[lane]);
+        const BITS best = gpurun_warp_max(is_done[lane] ? static_cast<BITS>(0) : maxima[lane]);
 
         if ((first + lane) * maxima_group<BITS>() < span.end)
             scratch.groups[first + lane] = maxima[lane];
@@ -325,7 +325,7 @@ distinct_take(const struct maxima_span<BITS> &span, uint32_t group, int k,
 #pragma unroll
         for (int j = 0; j < items; j++)
             key = (wanted >> j & 1) && keys[j] > key ? keys[j] : key;
-        key = maxima_of_warp(key);
+        key = gpurun_warp_max(key);
         if (list->count == k && key < last)
             return;
 #pragma unroll
@@ -337,7 +337,7 @@ distinct_take(const struct maxima_span<BITS> &span, uint32_t group, int k,
         const int j = __ffs(same) - 1;
         const uint32_t place = same ? (j / width * 32 + lane) * width + j % width : UINT32_MAX;
 
-        distinct_offer(list, k, key, in.index(~maxima_of_warp(~place)));
+        distinct_offer(list, k, key, in.index(~gpurun_warp_max(~place)));
     }
 }
 

@@ -118,7 +118,7 @@ static __device__ __forceinline__ int distinct_rounds(const BITS (&keys)[ITEMS],
 
     distinct_best_clear(best);
     while (count < k) {
-        const BITS own = ~maxima_of_warp(static_cast<BITS>(~distinct_gap(keys, there, below)));
+        const BITS own = ~gpurun_warp_max(static_cast<BITS>(~distinct_gap(keys, there, below)));
 
         if (threadIdx.x % 32 == 0)
             distinct_lower(&best->gaps[count], own);

@@ -149,16 +149,16 @@ static __device__ void wide_bounds(const BITS *tiles, int64_t count, uint64_t k,
         least = key < least ? key : least;
         most = key > most ? key : most;
     }
-    least = ~maxima_of_warp(static_cast<BITS>(~least));
-    most = maxima_of_warp(most);
+    least = ~gpurun_warp_max(static_cast<BITS>(~least));
+    most = gpurun_warp_max(most);
     if (lane == 0) {
         shared->lows[warp] = least;
         shared->highs[warp] = most;
     }
     __syncthreads();
-    least = ~maxima_of_warp(static_cast<BITS>(~shared->lows[lane]));
+    least = ~gpurun_warp_max(static_cast<BITS>(~shared->lows[lane]));
     *low = static_cast<uint64_t>(count) >= k ? least : 0;
-    *high = maxima_of_warp(shared->highs[lane]);
+    *high = gpurun_warp_max(shared->highs[lane]);
 }
 
 template <typename BITS>
