@@ -274,8 +274,8 @@ json_t *attempt_command(struct batch *b, struct attempt *a, int device)
     set(&a->current, NULL);
     a->phase[0] = '\0';
     a->again = false;
-    return json_pack("{sssIsOsi}", "do", "run", "job", (json_int_t)a->index, "skip", a->done,
-                     "device", device);
+    return json_pack("{sssIsOsisI}", "do", "run", "job", (json_int_t)a->index, "skip", a->done,
+                     "device", device, "sharers", (json_int_t)b->sharers);
 }
 
 /* The worker's list of cases is the right one: only it knows the device. */

@@ -18,6 +18,7 @@ struct batch {
     struct history history; /* empty unless resumed */
     size_t total;           /* cases, as far as validation could tell */
     double start;           /* now_s */
+    size_t sharers;         /* workers that run on the same CPUs */
     bool
         has_no_device; /* there is none at all: a job that may do without runs its cpu case alone */
     bool any_no_load, any_no_device;

@@ -160,6 +160,7 @@ static void make_slots(struct pool *p, const struct worker *first)
         if (o->workers > 0)
             s->worker.cpus = (struct cpus){(int)i, (int)o->workers};
     }
+    p->batch->sharers = o->workers > 0 ? 1 : p->slot_count;
 }
 
 enum exit_code pool_open(struct pool *p, struct batch *b)

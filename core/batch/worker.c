@@ -144,7 +144,8 @@ static void time_cpu(void *user, bool begin)
 static void run_job(struct server *s, const struct job *job, const json_t *command, json_t *end)
 {
     const struct runner_listener listener = {say, time_cpu, s};
-    const struct runner_order order = {json_object_get(command, "skip"), device_of(command)};
+    const struct runner_order order = {json_object_get(command, "skip"), device_of(command),
+                                       json_integer_value(json_object_get(command, "sharers"))};
     struct loaded *l = load(s, job->core.plugin);
     enum runner_end how;
 

@@ -3,7 +3,7 @@
  * The parent never loads a plugin and never touches CUDA, so whatever happens in here costs one case. No process
  * that a plugin started outlives the worker.
  *
- * Commands: {"do":"check","job":I,"count":N,"options":BOOL}  {"do":"run","job":I,"skip":[NAME...],"device":I}
+ * Commands: {"do":"check","job":I,"count":N,"options":BOOL}  {"do":"run","job":I,"skip":[NAME...],"device":I,"sharers":N}
  * {"do":"identify","job":I,"device":I}  {"do":"describe","plugin":NAME}  {"do":"devices"}
  * {"do":"probe","device":I}  {"do":"selftest","plugin":NAME}. Each is answered by any number of messages
  * (those of runner.h) and then {"type":"end"}, with "result", "faults", "load_error" or "end" (enum

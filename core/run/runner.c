@@ -302,6 +302,18 @@ static json_t *identities(const struct run *run)
     return all;
 }
 
+/* Where the CPU only makes data and proves, workers beside each other take a part of the threads each: with all of
+ * them, one would wait for the other's. */
+static void share_threads(struct runner *r)
+{
+    struct run *run = &r->run;
+
+    if (run->device == NULL || run->core.cpu || run->job->core.threads != GPURUN_AUTO)
+        return;
+    run->core.threads = (run->core.threads + r->order->sharers - 1) / r->order->sharers;
+    run->ctx.threads = (int)run->core.threads;
+}
+
 /* Setup, data, cases. A failure here is every case's. */
 static enum gpurun_status begin(struct runner *r)
 {
@@ -309,6 +321,7 @@ static enum gpurun_status begin(struct runner *r)
 
     enter(r, NULL, "setup");
     GPURUN_TRY(open_device(r, &no_gpu));
+    share_threads(r);
     GPURUN_TRY(run_setup(&r->run));
     GPURUN_TRY(list_cases(&r->run, r->order->skip));
     identity_set(&r->run);
@@ -482,7 +495,7 @@ static void silence(void *user, json_t *message)
 json_t *runner_identify(const struct job *job, const struct plugin *plugin, int device)
 {
     const struct runner_listener nobody = {silence, NULL, NULL};
-    const struct runner_order order = {NULL, device};
+    const struct runner_order order = {NULL, device, 1};
     struct runner *r = make_runner(&order, &nobody);
     struct faults faults = {0};
     struct why no_gpu;

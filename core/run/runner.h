@@ -24,6 +24,7 @@ struct runner_listener {
 struct runner_order {
     const json_t *skip; /* an array: names of cases that are not run again */
     int device;         /* for a job that leaves it open */
+    int64_t sharers;    /* workers on the same CPUs, this one among them */
 };
 
 enum runner_end {

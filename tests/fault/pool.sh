@@ -55,6 +55,21 @@ expect_empty "$STDOUT"
 expect_text "$STDERR" '-s: device: 1 is not among --devices 0
 '
 
+begin "--devices share the threads of what is not timed"
+all=$(nproc)
+share() { # THREADS SETTINGS...: so many threads does every record name
+    local threads=$1
+    shift
+    rm -f share.jsonl
+    run "$FAKE" job.ini --devices 0,1 --records share.jsonl "$@"
+    expect_exit 0
+    expect "not $threads threads: $(grep -o '"threads":[0-9]*' share.jsonl)" \
+        test "$(grep -c "\"environment\":.*\"threads\":$threads[,}]" share.jsonl)" = "$(wc -l <share.jsonl)"
+}
+share $(((all + 1) / 2)) -s cpu=off
+share "$all" -s cpu=on
+share 3 -s cpu=off -s threads=3
+
 begin "--workers"
 for n in 0 -1 x 1001 1.5 ''; do
     refused 2 "--workers wants a number from 1 to 1000, not $n; see gpurun --help" --workers "$n"
