@@ -152,8 +152,8 @@ conv_begin_ring(const struct conv_job &job, const struct conv_tile &tile,
     if (threadIdx.x % 32 == 0) {
         for (int i = 0; i < STAGES; i++) {
             gpurun_barrier_make(&ring->copied[i], arrivals);
-            gpurun_barrier_make(&ring->full[i], window.has_edges ? 1 : arrivals);
-            gpurun_barrier_make(&ring->empty[i], readers);
+            gpurun_barrier_make(&ring->full[i], window.has_edges ? 32 : arrivals);
+            gpurun_barrier_make(&ring->empty[i], 32 * readers);
         }
         gpurun_barriers_made();
     }
@@ -238,7 +238,6 @@ conv_put_edges(const struct conv_job &job, const struct conv_tile &tile, int s,
                 reinterpret_cast<ELEM *>(ring->lines[s % STAGES][r])[e - tile.begin] =
                     static_cast<ELEM>(job.fill);
     gpurun_copy_fence();
-    __syncwarp();
 }
 
 /* Step s of filling a ring that was begun with `copied` told where the window has_edges, else `full`: the edges of stage s,
@@ -256,8 +255,7 @@ conv_fill_stage(const struct conv_job &job, const struct conv_tile &tile, int s,
     if (window.has_edges) {
         gpurun_barrier_wait(&ring->copied[s % STAGES], s / STAGES % 2);
         conv_put_edges<IS_ALIGNED>(job, tile, s, window, ring);
-        if (threadIdx.x % 32 == 0)
-            gpurun_barrier_arrive(&ring->full[s % STAGES]);
+        gpurun_barrier_arrive(&ring->full[s % STAGES]);
     }
     if (s < late || next * ROWS >= tile.lines)
         return;
@@ -279,9 +277,7 @@ template <typename ELEM, int SPAN, int ROWS, int STAGES>
 static __device__ __forceinline__ void
 conv_leave_stage(int s, struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring)
 {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-        gpurun_barrier_arrive(&ring->empty[s % STAGES]);
+    gpurun_barrier_arrive(&ring->empty[s % STAGES]);
 }
 
 /* Elements before the first of a line in it. */
