@@ -9,6 +9,7 @@
 
 /* --- pairs of everything ---------------------------------------------------------------------- */
 
+/* The last one is as large as any case here: there are hundreds of rows. */
 static const int64_t pair_sizes[] = {33, 1000, 4097};
 
 /* What the factors of a row stand for; options[f] is the option of factor f, NULL for those named below. */
@@ -36,7 +37,9 @@ static struct pairs *pairs_new(bool on_device)
     int memories = 0, variants = 0;
 
     for (size_t s = 0; s < GPURUN_COUNT(pair_sizes); s++) {
-        p->bases[s] = sized_config(pair_sizes[s]);
+        const bool is_last = s + 1 == GPURUN_COUNT(pair_sizes);
+
+        p->bases[s] = config_within(pair_sizes[s], is_last ? &MOST : &MOST_PAIRED);
         lower_to(&p->bases[s], pair_sizes[s]);
     }
     for (uint32_t i = 0; i < plugin.options.count; i++) {

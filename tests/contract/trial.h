@@ -29,7 +29,7 @@ enum {
  * judged thousands of times. */
 static const struct most {
     double operations, bytes;
-} MOST = {5e6, 3e7}, MOST_JUDGED = {1e5, 2e5};
+} MOST = {5e6, 3e7}, MOST_PAIRED = {5e5, 3e6}, MOST_JUDGED = {1e5, 2e5};
 
 static const double SPOIL_S = 1; /* per tensor and mode of proof */
 
