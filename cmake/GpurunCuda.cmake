@@ -6,12 +6,14 @@ set(GPURUN_CUDA AUTO CACHE STRING "AUTO: CUDA where nvcc works; ON: fail without
 set_property(CACHE GPURUN_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(GPURUN_CUDA_FALLBACK 75 80 86 89 90a 100 120 CACHE STRING
     "Architectures to compile for where there is no GPU to ask; CMAKE_CUDA_ARCHITECTURES goes before")
+option(GPURUN_CUDA_QUICK "Where there is no GPU to run it, compile device code quickly instead of well" OFF)
 set(GPURUN_CCCL_DIR "" CACHE PATH
     "Headers of CCCL 3.2 or newer; empty: what bootstrap fetched, else the CUDA toolkit's own")
 
 # Where bootstrap puts what it fetches.
 set(tools ${PROJECT_SOURCE_DIR}/build/tools)
 set(least_nvcc 12.0)
+set(quick_nvcc 13.0) # knows --Ofast-compile
 
 # The architectures of this machine's GPUs, 90 as 90a: some variants need Hopper's own instructions.
 function(gpurun_native_architectures result)
@@ -43,6 +45,7 @@ endfunction()
 
 set(GPURUN_HAVE_CUDA OFF)
 set(no_cuda)
+set(quick OFF)
 if(NOT GPURUN_CUDA)
     set(no_cuda "switched off")
 else()
@@ -68,6 +71,7 @@ else()
                 gpurun_native_architectures(wanted)
                 if(NOT wanted)
                     set(wanted ${GPURUN_CUDA_FALLBACK})
+                    set(quick ${GPURUN_CUDA_QUICK})
                 endif()
                 gpurun_known_architectures(CMAKE_CUDA_ARCHITECTURES ${nvcc} "${wanted}")
             endif()
@@ -98,6 +102,11 @@ else()
     endif()
     if(cccl) # as -I, which goes before the toolkit's own copy
         target_compile_options(gpurun_cuda INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-I${cccl}>")
+    endif()
+    if(quick AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL quick_nvcc)
+        target_compile_options(gpurun_cuda INTERFACE
+            "$<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max;-Xcompiler=-O1,-g0>")
+        message(STATUS "CUDA: device code is compiled quickly, not well: no GPU here")
     endif()
     message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}, "
                    "CCCL: ${cccl}")
