@@ -66,7 +66,7 @@ group_fill(const CUtensorMap *map_a, const CUtensorMap *map_b, char *stage, uint
     constexpr int shares = B_ALONG_K ? 2 : 4; /* boxes that B comes in */
     constexpr int share = GROUP_N / shares;
 
-    group_expect(full, GROUP_STAGE_BYTES);
+    gpurun_barrier_arrive_expect(full, GROUP_STAGE_BYTES);
     if constexpr (A_ALONG_K) {
         group_fetch(map_a, stage, full, x, i, batch);
     } else {
@@ -96,7 +96,8 @@ group_produce(const struct group_plan &plan, const CUtensorMap *map_a, const CUt
         const struct matmul_tile tile = group_tile(plan.job.layout, t);
 
         for (int64_t x = 0; x < plan.job.layout.k; x += GROUP_K) {
-            group_wait(&barriers->empty[place.stage], place.parity ^ 1); /* at first: at once */
+            gpurun_barrier_wait(&barriers->empty[place.stage],
+                                place.parity ^ 1); /* at first: at once */
             group_fill<A_ALONG_K, B_ALONG_K>(map_a, map_b, ring + place.stage * GROUP_STAGE_BYTES,
                                              &barriers->full[place.stage], tile,
                                              static_cast<int>(x));
@@ -216,7 +217,7 @@ static __device__ __forceinline__ void group_consume(const struct group_plan &pl
             const uint64_t a = group_descriptor<A_ALONG_K>(stage + group * GROUP_SQUARE);
             const uint64_t b = group_descriptor<B_ALONG_K>(stage + GROUP_A_BYTES);
 
-            group_wait(&barriers->full[place.stage], place.parity);
+            gpurun_barrier_wait(&barriers->full[place.stage], place.parity);
             group_fence();
 #pragma unroll
             for (int s = 0; s < GROUP_K / 16; s++)
@@ -250,15 +251,16 @@ static __global__ void __launch_bounds__(GROUP_BLOCK, 1)
     extern __shared__ char group_bytes[];
     __shared__ struct group_shared barriers;
     char *ring =
-        group_bytes + (GROUP_ALIGNMENT - group_at(group_bytes) % GROUP_ALIGNMENT) % GROUP_ALIGNMENT;
+        group_bytes +
+        (GROUP_ALIGNMENT - gpurun_shared_address(group_bytes) % GROUP_ALIGNMENT) % GROUP_ALIGNMENT;
     const int group = threadIdx.x / 128;
 
     if (threadIdx.x == 0) {
         for (int s = 0; s < GROUP_STAGES; s++) {
-            group_barrier_init(&barriers.full[s], 1);
-            group_barrier_init(&barriers.empty[s], GROUP_CONSUMERS * group_size());
+            gpurun_barrier_make(&barriers.full[s], 1);
+            gpurun_barrier_make(&barriers.empty[s], GROUP_CONSUMERS * group_size());
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        gpurun_barriers_made();
     }
     __syncthreads();
     group_meet();

@@ -1,10 +1,11 @@
 /*
  * For variant "tensor" on Hopper: the shape of its tiles, and the instructions that they are made with:
- * barriers in shared memory, fetches by TMA, products of a warpgroup.
+ * blocks of a cluster, fetches by TMA, products of a warpgroup.
  */
 #ifndef MATMUL_TENSOR_GROUP_CUH
 #define MATMUL_TENSOR_GROUP_CUH
 
+#include "gpurun/copy_engine.cuh"
 #include "matmul_device.cuh"
 #include <cuda.h>
 
@@ -29,11 +30,6 @@ enum {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-static __device__ __forceinline__ unsigned group_at(const void *shared)
-{
-    return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-}
-
 static __device__ __forceinline__ unsigned group_rank()
 {
     unsigned rank;
@@ -56,32 +52,6 @@ static __device__ __forceinline__ void group_meet()
     asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
-static __device__ __forceinline__ void group_barrier_init(uint64_t *barrier, unsigned count)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(group_at(barrier)), "r"(count)
-                 : "memory");
-}
-
-/* Waits until the phase of that parity is over. */
-static __device__ __forceinline__ void group_wait(uint64_t *barrier, unsigned parity)
-{
-    asm volatile("{\n\t"
-                 ".reg .pred done;\n\t"
-                 "again:\n\t"
-                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
-                 "@!done bra again;\n\t"
-                 "}" ::"r"(group_at(barrier)),
-                 "r"(parity)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void group_expect(uint64_t *barrier, unsigned bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(group_at(barrier)),
-                 "r"(bytes)
-                 : "memory");
-}
-
 /* Arrives at the same barrier of block `rank` of the cluster. No data is handed over that a thread would read,
  * so no fence is wanted. */
 static __device__ __forceinline__ void group_arrive(uint64_t *barrier, unsigned rank)
@@ -90,7 +60,7 @@ static __device__ __forceinline__ void group_arrive(uint64_t *barrier, unsigned 
                  ".reg .b32 remote;\n\t"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
                  "mbarrier.arrive.shared::cluster.b64 _, [remote];\n\t"
-                 "}" ::"r"(group_at(barrier)),
+                 "}" ::"r"(gpurun_shared_address(barrier)),
                  "r"(rank)
                  : "memory");
 }
@@ -100,8 +70,8 @@ static __device__ __forceinline__ void group_fetch(const CUtensorMap *map, void 
                                                    int x, int y, int batch)
 {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 " [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(group_at(to)),
-                 "l"(map), "r"(group_at(full)), "r"(x), "r"(y), "r"(batch)
+                 " [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(gpurun_shared_address(to)),
+                 "l"(map), "r"(gpurun_shared_address(full)), "r"(x), "r"(y), "r"(batch)
                  : "memory");
 }
 
@@ -110,10 +80,11 @@ static __device__ __forceinline__ void group_fetch_for(const CUtensorMap *map, v
                                                        uint64_t *full, int x, int y, int batch,
                                                        uint16_t mask)
 {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(group_at(to)),
-                 "l"(map), "r"(group_at(full)), "r"(x), "r"(y), "r"(batch), "h"(mask)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(gpurun_shared_address(to)),
+        "l"(map), "r"(gpurun_shared_address(full)), "r"(x), "r"(y), "r"(batch), "h"(mask)
+        : "memory");
 }
 
 /* How wgmma finds a swizzled tile. Along k: rows of 128 bytes, 8 of them 1024 bytes. Across k: squares of
@@ -121,7 +92,7 @@ static __device__ __forceinline__ void group_fetch_for(const CUtensorMap *map, v
 template <bool ALONG_K>
 static __device__ __forceinline__ uint64_t group_descriptor(const void *tile)
 {
-    const uint64_t start = (group_at(tile) & 0x3ffff) >> 4;
+    const uint64_t start = (gpurun_shared_address(tile) & 0x3ffff) >> 4;
     const uint64_t next_64 = ALONG_K ? 1 : GROUP_SQUARE >> 4, next_8 = 1024 >> 4, swizzle_128 = 1;
 
     return start | next_64 << 16 | next_8 << 32 | swizzle_128 << 62;

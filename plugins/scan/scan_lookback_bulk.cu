@@ -12,8 +12,8 @@
  * claim to the publication of its sum only the copy is waited for. The look-back waits for tiles with lower
  * numbers, which were claimed before. Scanning waits for the look-back, and frees the slot.
  */
+#include "gpurun/copy_engine.cuh"
 #include "scan_lookback.cuh"
-#include "scan_lookback_bulk.cuh"
 
 enum {
     BULK_SCAN_WARPS = 16,
@@ -62,7 +62,7 @@ struct bulk_place {
     unsigned phase;
 };
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if GPURUN_COPY_ENGINE
 
 static __device__ __forceinline__ void bulk_step(struct bulk_place *at, int slots)
 {
@@ -96,10 +96,10 @@ static __device__ __forceinline__ void bulk_fill(const struct lookback_args<IN, 
     for (int i = high_whole > low_whole ? high_whole : low_whole; i < high; i++)
         slot[i] = args.in[first + i];
     if (elems < length)
-        bulk_fence(); /* the next copy to this slot comes after these stores */
-    bulk_arrive_expect(full, bytes);
+        gpurun_copy_fence(); /* the next copy to this slot comes after these stores */
+    gpurun_barrier_arrive_expect(full, bytes);
     if (bytes > 0)
-        bulk_copy(slot + low_whole, args.in + first + low_whole, bytes, full);
+        gpurun_copy_bulk(slot + low_whole, args.in + first + low_whole, bytes, full);
 }
 
 /* Claims tiles as slots become free. Every block stops at its first claim past the last tile, so the very
@@ -116,7 +116,7 @@ static __device__ __forceinline__ void bulk_copy_role(const struct lookback_args
         lookback_word claim = 0;
 
         if (threadIdx.x % 32 == 0) {
-            bulk_wait(&ring->empty[at.slot], at.phase ^ 1);
+            gpurun_barrier_wait(&ring->empty[at.slot], at.phase ^ 1);
             claim = atomicAdd(args.counter, 1ull);
         }
         __syncwarp();
@@ -129,7 +129,7 @@ static __device__ __forceinline__ void bulk_copy_role(const struct lookback_args
             ring->tiles[at.slot] = is_end ? -1 : tile;
             ring->tags[at.slot] = static_cast<unsigned>(claim >> 32) + 1;
             if (is_end)
-                bulk_arrive(&ring->full[at.slot]);
+                gpurun_barrier_arrive(&ring->full[at.slot]);
             if (static_cast<lookback_word>(tile) == last)
                 atomicExch(args.counter, ((claim >> 32) + 1) << 32);
         }
@@ -194,7 +194,7 @@ static __device__ __forceinline__ void bulk_sum_role(const struct lookback_args<
     const int warp = threadIdx.x / 32 - BULK_SCAN_WARPS;
 
     for (struct bulk_place at = {0, 0};; bulk_step(&at, slot_count)) {
-        bulk_wait(&ring->full[at.slot], at.phase);
+        gpurun_barrier_wait(&ring->full[at.slot], at.phase);
 
         const int64_t tile = ring->tiles[at.slot];
 
@@ -215,7 +215,7 @@ static __device__ __forceinline__ void bulk_sum_role(const struct lookback_args<
         }
         __syncwarp();
         if (threadIdx.x % 32 == 0)
-            bulk_arrive(&ring->summed[at.slot]);
+            gpurun_barrier_arrive(&ring->summed[at.slot]);
     }
 }
 
@@ -227,14 +227,14 @@ static __device__ __forceinline__ void bulk_publish_role(const struct lookback_a
     const int lane = threadIdx.x % 32;
 
     for (struct bulk_place at = {0, 0};; bulk_step(&at, slot_count)) {
-        bulk_wait(&ring->full[at.slot], at.phase);
+        gpurun_barrier_wait(&ring->full[at.slot], at.phase);
 
         const int64_t tile = ring->tiles[at.slot];
         const unsigned tag = ring->tags[at.slot];
 
         if (tile < 0)
             return;
-        bulk_wait(&ring->summed[at.slot], at.phase);
+        gpurun_barrier_wait(&ring->summed[at.slot], at.phase);
 
         const ACC sum =
             scan_warp_total<OP>(lane < BULK_SCAN_WARPS ? ring->sums[at.slot][lane] : args.identity);
@@ -243,7 +243,7 @@ static __device__ __forceinline__ void bulk_publish_role(const struct lookback_a
             lookback_publish(args.sums + tile * lookback_words<ACC>(), tag, sum);
         __syncwarp();
         if (lane == 0)
-            bulk_arrive(&ring->empty[at.slot]);
+            gpurun_barrier_arrive(&ring->empty[at.slot]);
     }
 }
 
@@ -300,7 +300,7 @@ static __device__ __forceinline__ void bulk_look_role(const struct lookback_args
     seen.first = 0;
     lookback_begin(&seen.base, args.init);
     for (struct bulk_place at = {0, 0};; bulk_step(&at, slot_count)) {
-        bulk_wait(&ring->full[at.slot], at.phase);
+        gpurun_barrier_wait(&ring->full[at.slot], at.phase);
 
         const int64_t tile = ring->tiles[at.slot];
         const unsigned tag = ring->tags[at.slot];
@@ -312,13 +312,13 @@ static __device__ __forceinline__ void bulk_look_role(const struct lookback_args
 
             if (threadIdx.x % 32 == 0) {
                 ring->before[at.slot] = before;
-                bulk_arrive(&ring->placed[at.slot]);
+                gpurun_barrier_arrive(&ring->placed[at.slot]);
             }
         }
         turn = turn == 0 ? BULK_LOOK_WARPS - 1 : turn - 1;
         __syncwarp();
         if (threadIdx.x % 32 == 0)
-            bulk_arrive(&ring->empty[at.slot]);
+            gpurun_barrier_arrive(&ring->empty[at.slot]);
     }
 }
 
@@ -337,17 +337,17 @@ bulk_scan_chunk(const struct lookback_args<IN, ACC> &args, struct bulk_ring<ACC>
 
     bulk_read(slots + at.slot * BULK_TILE(IN, ACC) + warp * BULK_CHUNK(IN, ACC), x);
     lookback_rows<IN, ACC, OP, ROWS, EDGE>(args, first, x, before);
-    bulk_wait(&ring->summed[at.slot], at.phase);
+    gpurun_barrier_wait(&ring->summed[at.slot], at.phase);
 
     const ACC left = scan_warp_total<OP>(lane < warp ? ring->sums[at.slot][lane] : args.identity);
 
-    bulk_wait(&ring->placed[at.slot], at.phase);
+    gpurun_barrier_wait(&ring->placed[at.slot], at.phase);
 
     const ACC base = scan_join<OP>(ring->before[at.slot], left);
 
     __syncwarp();
     if (lane == 0)
-        bulk_arrive(&ring->empty[at.slot]);
+        gpurun_barrier_arrive(&ring->empty[at.slot]);
 #pragma unroll
     for (int j = 0; j < ROWS; j++)
         lookback_write<IN, ACC, OP, EDGE>(args, lookback_row<ACC>(first, j), x[j],
@@ -360,7 +360,7 @@ static __device__ __forceinline__ void bulk_scan_role(const struct lookback_args
                                                       const unsigned char *slots, int slot_count)
 {
     for (struct bulk_place at = {0, 0};; bulk_step(&at, slot_count)) {
-        bulk_wait(&ring->full[at.slot], at.phase);
+        gpurun_barrier_wait(&ring->full[at.slot], at.phase);
 
         const int64_t tile = ring->tiles[at.slot];
 
@@ -377,13 +377,13 @@ template <typename ACC> static __device__ __forceinline__ void bulk_begin(struct
 {
     if (threadIdx.x == 0) {
         for (int slot = 0; slot < BULK_SLOTS; slot++) {
-            bulk_init(&r->full[slot], 1);
-            bulk_init(&r->summed[slot], BULK_SUM_WARPS);
-            bulk_init(&r->placed[slot], 1);
+            gpurun_barrier_make(&r->full[slot], 1);
+            gpurun_barrier_make(&r->summed[slot], BULK_SUM_WARPS);
+            gpurun_barrier_make(&r->placed[slot], 1);
             /* Whoever reads what the copier writes: scanners, publisher, those who look back. */
-            bulk_init(&r->empty[slot], BULK_SCAN_WARPS + 1 + BULK_LOOK_WARPS);
+            gpurun_barrier_make(&r->empty[slot], BULK_SCAN_WARPS + 1 + BULK_LOOK_WARPS);
         }
-        bulk_fence();
+        gpurun_copy_fence();
     }
     __syncthreads();
 }
@@ -393,7 +393,7 @@ template <typename IN, typename ACC, int OP>
 static __global__ void __launch_bounds__(BULK_BLOCK, 1)
     scan_lookback_bulk_kernel(struct lookback_args<IN, ACC> args, int slot_count)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if GPURUN_COPY_ENGINE
     extern __shared__ __align__(128) unsigned char bulk_slots[];
     __shared__ struct bulk_ring<ACC> ring;
     const int warp = threadIdx.x / 32;

@@ -48,7 +48,7 @@ static __device__ __forceinline__ void gpurun_barrier_arrive(uint64_t *barrier)
         : "memory");
 }
 
-/* Waits until the barrier's phase of this parity is over. */
+/* Waits until the barrier's phase of this parity is over; a new barrier counts as past phase 1. */
 static __device__ __forceinline__ void gpurun_barrier_wait(uint64_t *barrier, unsigned parity)
 {
     unsigned is_over = 0;
@@ -83,6 +83,17 @@ static __device__ __forceinline__ void gpurun_barrier_arrive_copied(uint64_t *ba
 }
 
 #if GPURUN_COPY_ENGINE
+
+/* Arrives, and tells the barrier of so many bytes that the copy engine will bring in this phase. */
+static __device__ __forceinline__ void gpurun_barrier_arrive_expect(uint64_t *barrier,
+                                                                    unsigned bytes)
+{
+    asm volatile("{\n\t.reg .b64 state;\n\t"
+                 "mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
+                     gpurun_shared_address(barrier)),
+                 "r"(bytes)
+                 : "memory");
+}
 
 /* Tells the barrier of so many bytes that the copy engine will bring, before the last arrival of its phase. */
 static __device__ __forceinline__ void gpurun_barrier_expect(uint64_t *barrier, unsigned bytes)
