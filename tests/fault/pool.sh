@@ -64,7 +64,7 @@ share() { # THREADS SETTINGS...: so many threads does every record name
     run "$FAKE" job.ini --devices 0,1 --records share.jsonl "$@"
     expect_exit 0
     expect "not $threads threads: $(grep -o '"threads":[0-9]*' share.jsonl)" \
-        test "$(grep -c "\"environment\":.*\"threads\":$threads[,}]" share.jsonl)" = "$(wc -l <share.jsonl)"
+        test "$(grep -c "\"environment\":.*\"threads\":${threads}[,}]" share.jsonl)" = "$(wc -l <share.jsonl)"
 }
 share $(((all + 1) / 2)) -s cpu=off
 share "$all" -s cpu=on
