@@ -12,11 +12,12 @@
 #include <string.h>
 
 enum {
-    BAND = 64,  /* rows that a thread takes at a time */
+    BAND = 64,  /* rows that a thread takes at a time, at the least */
     EDGE = 192, /* elements of a strip at an edge: whole pixels, no fewer than half a mask */
     STRIP_MOST = 40 * EDGE,
     STREAM_BYTES = 1 << 23, /* of an answer that goes past the cache */
     STREAM_ALIGNMENT = 32,
+    ALIGNMENT = 64, /* of lines, and of what is kept from row to row */
 };
 
 _Static_assert(2 * (int)EDGE >= (int)REACH_MOST &&
@@ -29,6 +30,8 @@ struct worker {
     const struct conv_cpu *cpu;
     char *lines; /* a ring of as many as a strip has */
     size_t line_bytes;
+    void *state;
+    int64_t band;         /* rows that are taken at a time */
     int64_t elems, reach; /* of a row of the image; from a mask's first element to its last */
     int64_t left;         /* elements from there to the mask's centre; crop: 0 */
 };
@@ -141,6 +144,7 @@ static void run_strip(const struct worker *w, struct conv_cpu_strip *strip, int6
             get_line(w, line, begin + i + top + height, from, from + strip->elems + w->reach);
         if (i < 0)
             continue;
+        strip->is_first = i == 0;
         strip->next_in = place_in(w, begin + i + top + height + 1, from);
         strip->next_out = i + 1 < end - begin ? out + pitch : out;
         w->cpu->down(w->cpu, strip, out);
@@ -163,14 +167,14 @@ static int64_t strip_elems(const struct worker *w, int64_t at)
     const int64_t edge = at < w->left ? EDGE : 0;
 
     if (elem_bytes(w->ctx) == 1) {
-        const int64_t strips = (left + STRIP_MOST - 1) / STRIP_MOST,
+        const int64_t strips = (left + w->cpu->strip_most - 1) / w->cpu->strip_most,
                       fair = (left + strips - 1) / strips;
 
         return least_of(left, (fair + EDGE - 1) / EDGE * EDGE);
     }
     if (inside < edge + EDGE)
         return left;
-    return edge > 0 ? edge : least_of(inside - inside % EDGE, STRIP_MOST);
+    return edge > 0 ? edge : least_of(inside - inside % EDGE, w->cpu->strip_most);
 }
 
 /* Rows `begin` to `end` of the answer. */
@@ -216,6 +220,8 @@ static struct conv_cpu choose(const struct gpurun_ctx *ctx)
                            .scale = (float)o->scale,
                            .bias = (float)o->bias,
                            .channels = o->channels,
+                           .strip_most = STRIP_MOST,
+                           .band = BAND,
                            .is_streamed = is_streamed(ctx)};
 
     cpu.is_unsigned = true;
@@ -226,7 +232,7 @@ static struct conv_cpu choose(const struct gpurun_ctx *ctx)
                     255 * s->mask.magnitude + (double)s->tail.add <= UINT16_MAX;
     if (s->mask.is_real)
         conv_cpu_use_float(&cpu, two_steps);
-    else if (conv_cpu_use_bytes(&cpu) || conv_cpu_use_symmetric(&cpu))
+    else if (conv_cpu_use_bytes(&cpu) || conv_cpu_use_box(&cpu) || conv_cpu_use_symmetric(&cpu))
         return cpu;
     else if (255 * s->mask.magnitude <= (cpu.is_unsigned ? UINT16_MAX : INT16_MAX))
         conv_cpu_use_int16(&cpu, two_steps);
@@ -238,7 +244,7 @@ static struct conv_cpu choose(const struct gpurun_ctx *ctx)
 static void run_bands(const struct worker *w, int64_t *next)
 {
     const int64_t rows = conv_state_of(w->ctx)->out_height;
-    struct conv_cpu_strip strip = {0};
+    struct conv_cpu_strip strip = {.state = w->state};
 
     for (;;) {
         int64_t begin;
@@ -246,18 +252,27 @@ static void run_bands(const struct worker *w, int64_t *next)
 #pragma omp atomic capture
         {
             begin = *next;
-            *next += BAND;
+            *next += w->band;
         }
         if (begin >= rows)
             return;
-        run_band(w, &strip, begin, rows - begin < BAND ? rows : begin + BAND);
+        run_band(w, &strip, begin, rows - begin < w->band ? rows : begin + w->band);
     }
 }
 
 /* So that every row starts aligned. */
 static size_t rounded_up(size_t bytes)
 {
-    return (bytes + 63) & ~(size_t)63;
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* As many bands for each thread, of about the rows that this kind of sum likes. */
+static int64_t band_rows(int64_t rows, int64_t threads, int64_t likes)
+{
+    const int64_t bands = rows / likes / threads * threads;
+    const int64_t each = bands > 0 ? (rows + bands - 1) / bands : (rows + threads - 1) / threads;
+
+    return each < BAND ? BAND : each;
 }
 
 enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
@@ -268,11 +283,12 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
     struct worker plain = {.ctx = ctx,
                            .cpu = &cpu,
                            .elems = o->width * o->channels,
-                           .reach = (s->mask.width - 1) * o->channels};
+                           .reach = (s->mask.width - 1) * o->channels,
+                           .band = band_rows(s->out_height, ctx->threads, cpu.band)};
     const int64_t longest = conv_out_elems(ctx) < STRIP_MOST ? conv_out_elems(ctx) : STRIP_MOST;
-    const int64_t bands = (s->out_height + BAND - 1) / BAND;
+    const int64_t bands = (s->out_height + plain.band - 1) / plain.band;
     const int64_t threads = ctx->threads < bands ? ctx->threads : bands;
-    size_t bytes;
+    size_t line_bytes, bytes;
     char *memory;
     int64_t next = 0;
 
@@ -281,8 +297,9 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
     plain.left = s->border == CONV_CROP ? 0 : plain.reach / 2;
     plain.line_bytes =
         rounded_up((size_t)(longest + plain.reach + CONV_CPU_SLACK) * elem_bytes(ctx));
-    bytes = plain.line_bytes * (size_t)(s->mask.height + 1);
-    memory = calloc((size_t)threads, bytes);
+    line_bytes = plain.line_bytes * (size_t)(s->mask.height + 1);
+    bytes = line_bytes + rounded_up(cpu.state_bytes);
+    memory = aligned_alloc(ALIGNMENT, (size_t)threads * bytes);
     if (!memory)
         return gpurun_fail(ctx, GPURUN_NO_MEMORY, "threads",
                            "no host memory for %d lines for each of %" PRId64 " threads",
@@ -291,7 +308,8 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
     for (int64_t i = 0; i < threads; i++) {
         struct worker w = plain;
 
-        w.lines = memory + (size_t)i * bytes;
+        w.lines = memset(memory + (size_t)i * bytes, 0, bytes);
+        w.state = w.lines + line_bytes;
         run_bands(&w, &next);
         conv_cpu_stream_end();
     }

@@ -24,6 +24,8 @@ struct conv_cpu_strip {
     const char *lines[CONV_SIZE_MAX + 1];
     const char *next_in; /* where the row of the image stands that is got next */
     char *next_out;      /* where the next row's results go */
+    bool is_first;       /* of its band */
+    void *state;         /* what is kept from row to row, aligned for vectors */
 };
 
 struct conv_cpu {
@@ -31,9 +33,12 @@ struct conv_cpu {
     struct conv_tail tail;
     float scale, bias;
     int64_t channels;
-    bool is_unsigned; /* no weight is negative, so sums of 16 bits are taken without a sign */
-    bool is_narrow;   /* nor is there a factor, and with what is added they fit 16 bits */
-    bool is_streamed; /* results go past the cache: rows begin at multiples of 32 bytes */
+    bool is_unsigned;   /* no weight is negative, so sums of 16 bits are taken without a sign */
+    bool is_narrow;     /* nor is there a factor, and with what is added they fit 16 bits */
+    bool is_streamed;   /* results go past the cache: rows begin at multiples of 32 bytes */
+    int64_t strip_most; /* elements of a row that are taken at a time */
+    int64_t band;       /* rows that a thread takes at a time, about */
+    size_t state_bytes; /* of what it keeps from row to row */
     /* The lines under the mask into a row of the answer. */
     void (*down)(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip, char *out);
 };
@@ -83,6 +88,7 @@ void conv_cpu_use_float(struct conv_cpu *cpu, bool two_steps);
 
 /* False, and nothing done: not for this mask, or not on this machine. */
 bool conv_cpu_use_bytes(struct conv_cpu *cpu);
+bool conv_cpu_use_box(struct conv_cpu *cpu);
 bool conv_cpu_use_symmetric(struct conv_cpu *cpu);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The baseline. The input is cut into pieces of fixed size, threads take contiguous runs of them, and the
+ * The baseline. The input is cut into pieces of fixed size, threads take runs of them, and the
  * pieces' results are joined in order: the answer's bits do not depend on the number of threads.
  */
 #include "reduce.h"
@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 65536 };
+enum {
+    PIECE_BYTES = 65536,
+    RUN =
+        16, /* pieces that a thread takes at a time: one that the system has put to sleep holds up few */
+};
 
 static int64_t piece_elems(const struct gpurun_ctx *ctx)
 {
@@ -28,7 +32,7 @@ static void run_pieces(const struct gpurun_ctx *ctx, struct reduce_part *parts, 
     const int64_t n = reduce_options_of(ctx)->n, step = piece_elems(ctx);
     reduce_block *const block = reduce_block_pick(s->kind);
 
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (count > 1)
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, RUN) if (count > 1)
     for (int64_t i = 0; i < count; i++) {
         const int64_t begin = i * step, end = n - begin < step ? n : begin + step;
 

@@ -1,7 +1,8 @@
 /*
  * The baseline. Threads take pieces in turn. Each adds its piece up, while it comes to the cache, and scans it from
  * there once it knows the totals of those before: memory is read once. One thread has no need to add up first.
- * Sums of larger types are scan_cpu_sum.c's; the loops here are for all else.
+ * Sums of larger types are scan_cpu_sum.c's, and maxima, minima and sums of bytes scan_cpu_avx2.c's where the machine
+ * has AVX2; the loops here are for all else.
  *
  * Blocks of 64 elements are 8 segments that are first joined and then scanned side by side: 8 chains of operations
  * at once instead of one.
@@ -29,9 +30,9 @@ static struct carry carry_of(struct scan_number number)
 }
 
 #define SUM(a, b) ((a) + (b))
-/* NaN when either is. */
-#define LARGER(a, b)  ((((a) <= (b)) | ((b) != (b))) ? (b) : (a))
-#define SMALLER(a, b) ((((a) >= (b)) | ((b) != (b))) ? (b) : (a))
+/* NaN when either is, the first one; of equal ones the second. */
+#define LARGER(a, b)  ((((a) > (b)) | ((a) != (a))) ? (a) : (b))
+#define SMALLER(a, b) ((((a) < (b)) | ((a) != (a))) ? (a) : (b))
 
 /* Reads a carry as an element, and takes a total into it. */
 #define WHOLE_AT(carry)           ((carry)->whole)
@@ -167,7 +168,7 @@ DEFINE_ORDER(min, SMALLER)
         [GPURUN_DOUBLE] = SCAN_CPU_PAIR(name##_double, name##_double),                             \
     }
 
-/* [op][dtype][accumulate]; of larger types a sum is scan_cpu_sum.c's. */
+/* [op][dtype][accumulate]; of larger types a sum is scan_cpu_sum.c's, and many a scan scan_cpu_avx2.c's. */
 static const struct cpu_scan scans[3][GPURUN_DTYPE_COUNT][2] = {
     [SCAN_SUM] = {[GPURUN_UINT8] = SCAN_CPU_PAIR(sum_uint8, sum_uint8_wide)},
     [SCAN_MAX] = ORDER_ROWS(max),
@@ -205,7 +206,7 @@ struct total {
 /* What threads share. */
 struct chain {
     const struct gpurun_ctx *ctx;
-    const struct cpu_scan *scan;
+    struct cpu_scan scan;
     struct scan_way way;
     int64_t pieces;
     struct total *totals; /* of pieces */
@@ -239,7 +240,7 @@ static struct carry total_of(struct chain *c, int64_t i)
     for (int looks = 0; looks < LOOKS; looks++)
         if (atomic_load_explicit(&c->totals[i].is_known, memory_order_acquire))
             return c->totals[i].carry;
-    c->scan->total(p.in, p.elems, scan_state_of(c->ctx)->identity, &carry);
+    c->scan.total(p.in, p.elems, scan_state_of(c->ctx)->identity, &carry);
     return carry;
 }
 
@@ -253,12 +254,12 @@ static void scan_claimed(struct chain *c)
     while ((i = atomic_fetch_add_explicit(&c->claimed, 1, memory_order_relaxed)) < c->pieces) {
         const struct piece p = piece_at(c->ctx, i);
 
-        c->scan->total(p.in, p.elems, s->identity, &c->totals[i].carry);
+        c->scan.total(p.in, p.elems, s->identity, &c->totals[i].carry);
         atomic_store_explicit(&c->totals[i].is_known, true, memory_order_release);
         for (; known < i; known++)
             carry_join(c->ctx, &before, total_of(c, known));
         carry = before;
-        c->scan->scan(p.in, p.out, p.elems, s->identity, &carry, c->way);
+        c->scan.scan(p.in, p.out, p.elems, s->identity, &carry, c->way);
     }
     scan_fence();
 }
@@ -271,19 +272,23 @@ static void scan_alone(const struct chain *c)
     for (int64_t i = 0; i < c->pieces; i++) {
         const struct piece p = piece_at(c->ctx, i);
 
-        c->scan->scan(p.in, p.out, p.elems, s->identity, &before, c->way);
+        c->scan.scan(p.in, p.out, p.elems, s->identity, &before, c->way);
     }
     scan_fence();
 }
 
-static const struct cpu_scan *scan_of(const struct gpurun_ctx *ctx)
+static struct cpu_scan scan_of(const struct gpurun_ctx *ctx)
 {
     const struct scan_options *o = scan_options_of(ctx);
     const enum gpurun_dtype dtype = scan_state_of(ctx)->dtype;
+    struct cpu_scan scan;
 
     if (o->op == SCAN_SUM && dtype != GPURUN_UINT8)
-        return scan_cpu_sum(dtype, o->accumulate == SCAN_WIDE);
-    return &scans[o->op][dtype][o->accumulate];
+        return *scan_cpu_sum(dtype, o->accumulate == SCAN_WIDE);
+    scan = scans[o->op][dtype][o->accumulate];
+    if (scan_state_of(ctx)->acc == dtype && scan_cpu_avx2((enum scan_op)o->op, dtype))
+        scan.scan = scan_cpu_avx2((enum scan_op)o->op, dtype);
+    return scan;
 }
 
 enum gpurun_status scan_run_cpu(struct gpurun_ctx *ctx)

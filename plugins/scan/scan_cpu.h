@@ -19,12 +19,14 @@ struct scan_way {
     bool past_cache; /* at multiples of 32 bytes only */
 };
 
+/* Scans a piece; `carry` is what is before it, and then what is before the next. */
+typedef void scan_piece(const void *in, void *out, int64_t elems, struct scan_number identity,
+                        struct carry *carry, struct scan_way way);
+
 struct cpu_scan {
     /* All elements of a piece together. */
     void (*total)(const void *in, int64_t elems, struct scan_number identity, struct carry *total);
-    /* Scans a piece; `carry` is what is before it, and then what is before the next. */
-    void (*scan)(const void *in, void *out, int64_t elems, struct scan_number identity,
-                 struct carry *carry, struct scan_way way);
+    scan_piece *scan;
 };
 
 /* By accumulation dtype: the loops named `same` and `wide`. */
@@ -57,5 +59,8 @@ static inline void scan_carry_join(struct carry *before, struct carry total)
 
 /* Sums of elements of four and eight bytes. */
 const struct cpu_scan *scan_cpu_sum(enum gpurun_dtype dtype, bool wide);
+
+/* With results of the elements' type; NULL: not these, or not on this machine. */
+scan_piece *scan_cpu_avx2(enum scan_op op, enum gpurun_dtype dtype);
 
 #endif

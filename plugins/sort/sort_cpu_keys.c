@@ -5,7 +5,7 @@
  * cache that are written when they are full. Small buckets are then sorted by one digit and by exchanges of
  * neighbours, larger ones in two passes by digits, least first; the few keys that these leave open are inserted.
  * Threads share the first pass and then take whole buckets. Where a sample has few values, elements are counted by
- * value instead, as long as there are no others; where the range of all keys is small, they are counted too.
+ * value instead, as long as there are no others; where the range of all keys is small, or of reals that are whole numbers, they are counted too.
  *
  * What a key does not tell, the payload of a NaN and the sign of a zero, is copied from the input at the end, in
  * its order. All other equal keys are the same bits, so nothing here needs to be stable.
@@ -15,10 +15,12 @@
 
 #define NAME(x)  x##32
 #define BITS     uint32_t
+#define REAL     float
 #define INFINITE UINT32_C(0x7f800000)
 #include "sort_cpu_keys_kind.h"
 
 #define NAME(x)  x##64
 #define BITS     uint64_t
+#define REAL     double
 #define INFINITE UINT64_C(0x7ff0000000000000)
 #include "sort_cpu_keys_kind.h"

@@ -1,6 +1,7 @@
 /*
  * The sort of keys of one width. Included once per width, without a guard, with
- *     NAME(x)  x with a suffix of the width     BITS  uint32_t or uint64_t     INFINITE  the bits of infinity
+ *     NAME(x)  x with a suffix of the width     BITS  uint32_t or uint64_t
+ *     REAL  the reals of that width            INFINITE  the bits of infinity
  */
 
 enum {
@@ -60,25 +61,51 @@ static void NAME(make_elements)(const BITS *from, BITS *to, int64_t elems, struc
     }
 }
 
+/* Least and largest key of elements that have no NaN and no -0. */
 static inline __attribute__((always_inline)) struct keys_range
 NAME(survey_as)(const BITS *from, int64_t elems, struct sort_map map, bool is_real)
 {
-    BITS least = ~(BITS)0, largest = 0, special = 0;
+    BITS least = ~(BITS)0, largest = 0, has_special = 0;
 
     for (int64_t i = 0; i < elems; i++) {
-        const BITS key = NAME(key)(from[i], map, is_real);
+        const BITS key = NAME(plain_key)(from[i], map, is_real);
 
         least = key < least ? key : least;
         largest = key > largest ? key : largest;
-        special |= NAME(is_nan)(from[i]) | (from[i] == (BITS)1 << NAME(TOP));
+        has_special |= is_real && from[i] == (BITS)1 << NAME(TOP);
     }
-    return (struct keys_range){least, largest, is_real && special};
+    return (struct keys_range){least, largest, has_special};
+}
+
+/* Of any elements. */
+static struct keys_range NAME(survey_special)(const BITS *from, int64_t elems, struct sort_map map)
+{
+    BITS least = ~(BITS)0, largest = 0;
+
+    for (int64_t i = 0; i < elems; i++) {
+        const BITS key = NAME(key)(from[i], map, true);
+
+        least = key < least ? key : least;
+        largest = key > largest ? key : largest;
+    }
+    return (struct keys_range){least, largest, true};
 }
 
 static struct keys_range NAME(survey)(const BITS *from, int64_t elems, struct sort_map map)
 {
-    return map.is_real ? NAME(survey_as)(from, elems, map, true)
-                       : NAME(survey_as)(from, elems, map, false);
+    /* The keys of the infinities are each other's complements; that of a NaN is beyond either. */
+    const BITS infinite = NAME(plain_key)(INFINITE, map, true);
+    const BITS lowest = infinite < (BITS)~infinite ? infinite : (BITS)~infinite;
+    struct keys_range range;
+
+    if (!map.is_real || elems == 0)
+        return NAME(survey_as)(from, elems, map, false);
+    range = NAME(survey_as)(from, elems, map, true);
+    if (range.has_special || range.least < lowest || range.largest > (BITS)~lowest)
+        return NAME(survey_special)(from, elems, map);
+    range.least -= map.less;
+    range.largest -= map.less;
+    return range;
 }
 
 /* --- within the cache ---------------------------------------------------------------------------------- */
@@ -611,6 +638,19 @@ static void NAME(restore_special)(const struct keys_job *job)
     }
 }
 
+/* Reals of one sign are in the order of their bits, or in the opposite one: a key is then one operation. `range` is of
+ * keys that nothing was taken off. */
+static struct sort_map NAME(map_of_range)(struct sort_map map, struct keys_range range)
+{
+    const BITS ends[2] = {(BITS)range.least, (BITS)range.largest};
+    BITS bits[2];
+
+    NAME(make_elements)(ends, bits, 2, map);
+    if (map.is_real && bits[0] >> NAME(TOP) == bits[1] >> NAME(TOP))
+        map = (struct sort_map){.flip = bits[0] ^ ends[0]};
+    return map;
+}
+
 /* Many keys. What is special costs a pass of its own, so that the others need not look out for it. */
 static void NAME(sort_many)(const struct keys_job *job, struct keys_range range)
 {
@@ -624,6 +664,7 @@ static void NAME(sort_many)(const struct keys_job *job, struct keys_range range)
         plain.map.less = 0;
         range.least += job->map.less;
         range.largest += job->map.less;
+        plain.map = NAME(map_of_range)(plain.map, range);
         NAME(sort_shared)(&plain, job->in, job->to, 0, job->elems, plain.map, range);
     }
 }
@@ -643,10 +684,8 @@ void NAME(sort_cpu_keys)(const struct keys_job *job)
         memcpy(job->to, job->in, (size_t)job->elems * sizeof(BITS));
         return;
     }
-    if (NAME(is_dense)(job, range)) {
-        NAME(sort_dense)(job, range);
+    if (NAME(sort_dense)(job, range))
         return;
-    }
     if (job->elems > NAME(CACHED)) {
         NAME(sort_many)(job, range);
     } else {
@@ -659,4 +698,5 @@ void NAME(sort_cpu_keys)(const struct keys_job *job)
 
 #undef NAME
 #undef BITS
+#undef REAL
 #undef INFINITE

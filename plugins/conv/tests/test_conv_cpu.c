@@ -1,6 +1,6 @@
 /*
  * The baseline of conv against sums added up here one by one: symmetric masks of every size and strength, whose
- * factors fit 16 bits or do not, small weights, rows longer than a strip, and answers that go past the cache.
+ * factors fit 16 bits or do not, boxes, small weights, rows longer than a strip, and answers that go past the cache.
  */
 #include "conv.h"
 #include <check.h>
@@ -196,6 +196,70 @@ START_TEST(columns_as_heavy_as_words_hold)
 }
 END_TEST
 
+static int box_weight(int i, int size, int kind, int edge)
+{
+    const int inner = i < size - 1 - i ? i : size - 1 - i;
+
+    if (kind == 0 || inner == 0)
+        return edge;
+    if (kind == 1) /* one window within */
+        return edge - (inner >= (size + 1) / 4);
+    if (kind == 2) /* one with a hole */
+        return edge + (inner >= 1 && inner < size / 2);
+    return edge + inner % 2; /* more windows than two, from 7 on */
+}
+
+/* Weights that differ by one, each axis with windows of its own, in all shapes: of several bands, and longer than a
+ * strip. */
+START_TEST(boxes_of_all_shapes)
+{
+    static const int edges[] = {12, 409, -77}, channels[] = {1, 3, 4};
+    enum { WIDTH = 450, HEIGHT = 150 };
+    const int rows = 3 + _i % 15 * 2, columns = 31 - _i * 4 % 15 * 2;
+    uint8_t *image = make_image(WIDTH * HEIGHT * 4);
+    char *text = malloc(CONV_TAPS_MAX * 8);
+
+    for (int kinds = 0; kinds < 16; kinds++) {
+        struct job *job;
+        char *at = text;
+        int shift;
+
+        for (int k = 0; k < rows * columns; k++)
+            at += sprintf(at, "%d%s",
+                          box_weight(k / columns, rows, kinds / 4, 5) *
+                              box_weight(k % columns, columns, kinds % 4, edges[_i % 3]),
+                          k % columns == columns - 1 && k / columns < rows - 1 ? " / " : " ");
+        job = job_new(text, WIDTH, HEIGHT, channels[(_i + kinds) % 3], image);
+        shift = (int)log2(job->state.mask.magnitude + 1);
+        job->state.tail = tail_of(1, shift < 23 ? shift : 22, false, false);
+        expect_rows(job, 73);
+        job_free(job);
+    }
+    free(image);
+    free(text);
+}
+END_TEST
+
+/* Weights of a row at both ends of what words hold. */
+START_TEST(boxes_as_heavy_as_words_hold)
+{
+    static const int heavies[] = {32766, 32767, 32768, -32766, -32767, -32768};
+    uint8_t image[9 * 90];
+    char text[100];
+    struct job *job;
+
+    memset(image, 255, sizeof image);
+    for (int other = heavies[_i] - 1; other <= heavies[_i] + 1; other++) {
+        sprintf(text, "%d %d %d / %d %d %d / %d %d %d", heavies[_i], other, heavies[_i],
+                heavies[_i], other, heavies[_i], heavies[_i], other, heavies[_i]);
+        job = job_new(text, 90, 9, 1, image);
+        job->state.tail = tail_of(1, 18, false, false);
+        expect_right(job);
+        job_free(job);
+    }
+}
+END_TEST
+
 /* Longer than what goes down a mask's column at a time, with one and several channels. */
 START_TEST(rows_longer_than_a_strip)
 {
@@ -266,7 +330,7 @@ enum { PAST_CACHE_WIDTH = 4096, PAST_CACHE_HEIGHT = 2050 };
 /* One mask for each kind of sum. */
 START_TEST(answers_past_the_cache)
 {
-    static const char *const masks[] = {"sharpen3", "box3", "1 2 3 / 4 150 6 / 7 8 9",
+    static const char *const masks[] = {"sharpen3", "box3", "gaussian7", "1 2 3 / 4 150 6 / 7 8 9",
                                         "1 2 3 / 4 1500 6 / 7 8 9"};
     uint8_t *image = make_image((PAST_CACHE_WIDTH + 2) * (PAST_CACHE_HEIGHT + 2));
     struct job *job = job_new(masks[_i], PAST_CACHE_WIDTH + 2, PAST_CACHE_HEIGHT + 2, 1, image);
@@ -313,11 +377,13 @@ int main(void)
 
     tcase_set_timeout(sums, 120);
     tcase_add_loop_test(sums, symmetric_masks_of_every_size_and_strength, 0, 90);
+    tcase_add_loop_test(sums, boxes_of_all_shapes, 0, 15);
+    tcase_add_loop_test(sums, boxes_as_heavy_as_words_hold, 0, 6);
     tcase_add_loop_test(sums, columns_as_heavy_as_words_hold, 0, 6);
     tcase_add_loop_test(sums, rows_longer_than_a_strip, 0, 18);
     tcase_add_loop_test(sums, rows_of_whole_strips, 0, 5);
     tcase_add_loop_test(sums, small_weights, 0, 48);
-    tcase_add_loop_test(sums, answers_past_the_cache, 0, 4);
+    tcase_add_loop_test(sums, answers_past_the_cache, 0, 5);
     tcase_add_test(sums, floats_past_the_cache);
     suite_add_tcase(suite, sums);
     srunner_run_all(runner, CK_ENV);

@@ -473,6 +473,63 @@ START_TEST(keys_of_a_small_range)
 }
 END_TEST
 
+/* Reals that are whole numbers from `least` on, `width` apart at most, with both ends. */
+static void *make_whole(enum gpurun_dtype dtype, int64_t n, double least, uint64_t width,
+                        uint64_t *seed)
+{
+    double *data = malloc((size_t)n * sizeof(*data));
+
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t far = (draw(seed) >> 8) % (width + 1);
+        const uint64_t place = i == 1 ? 0 : i == n - 2 ? width : i % 2 ? far : far % 100;
+        const double number = least + (double)place;
+
+        if (dtype == GPURUN_FLOAT)
+            ((float *)(void *)data)[i] = (float)number;
+        else
+            data[i] = number;
+    }
+    return data;
+}
+
+static void put_real(enum gpurun_dtype dtype, void *data, int64_t i, double real)
+{
+    if (dtype == GPURUN_FLOAT)
+        ((float *)data)[i] = (float)real;
+    else
+        ((double *)data)[i] = real;
+}
+
+/* The widest range that is counted, and one more; on both sides of zero, and as far out as they are counted and beyond.
+ * Then one that is no whole number, in the first piece and in the last, or that its key does not tell. */
+START_TEST(whole_numbers_as_reals)
+{
+    static const double leasts[] = {
+        1, -KEYS_DENSE / 2, -3, -0x1p24 + 5000, 0x1p31 - 300000, -0x1p31, 0x1p31 - 1000, 0x1p40};
+    static const double strange[] = {0.5, -0.0, NAN, INFINITY, -INFINITY};
+    const enum gpurun_dtype dtype = _i % 2 ? GPURUN_FLOAT : GPURUN_DOUBLE;
+    const double least = leasts[_i / 2];
+    const int64_t n = 300007, few = 20011;
+    uint64_t seed = (uint64_t)_i;
+    void *data;
+
+    for (uint64_t width = KEYS_DENSE - 1; width <= KEYS_DENSE; width++) {
+        data = make_whole(dtype, n, least, width, &seed);
+        expect_by_all("whole", (struct order){dtype, _i / 2 % 2, data}, n, 0, 1, 3);
+        free(data);
+    }
+    data = make_whole(dtype, few, least, 5000, &seed);
+    for (size_t k = 0; k < 2 * GPURUN_COUNT(strange); k++) {
+        const int64_t at = k % 2 ? few - 1 : 3;
+
+        put_real(dtype, data, at, strange[k / 2] + (k < 2 ? least : 0));
+        expect("all but one", (struct order){dtype, k / 2 % 2, data}, few, 0, 2);
+        put_real(dtype, data, at, least + 1);
+    }
+    free(data);
+}
+END_TEST
+
 START_TEST(pairs_at_the_edge_of_the_cache)
 {
     static const int64_t sizes[] = {CPU_CACHED - 1, CPU_CACHED, CPU_CACHED + 1};
@@ -513,6 +570,7 @@ static Suite *sort_cpu_suite(void)
     tcase_add_test(run, keys_of_many_buckets);
     tcase_add_loop_test(run, keys_of_a_small_range, first, last);
     tcase_add_test(run, keys_of_few_values);
+    tcase_add_loop_test(run, whole_numbers_as_reals, 0, 16);
     tcase_add_loop_test(run, pairs_at_the_edge_of_the_cache, first, last);
     tcase_add_test(run, the_baseline_says_when_memory_is_short);
     suite_add_tcase(suite, run);
