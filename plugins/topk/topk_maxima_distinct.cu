@@ -201,9 +201,8 @@ template <typename BITS> struct distinct_groups {
         bits[0] = __ldcg(&maxima[place(slot)]);
         return ~__ldcg(&masks[place(slot) / MAXIMA_GROUPS]) >> slot % MAXIMA_GROUPS & 1;
     }
-    __device__ __forceinline__ BITS key(BITS bits) const
+    __device__ __forceinline__ void to_keys(BITS (&)[LOADS][WIDTH]) const
     {
-        return bits;
     }
 };
 
@@ -289,31 +288,26 @@ static __device__ __forceinline__ unsigned distinct_wanted(const struct distinct
 }
 
 /* Takes what is wanted of a group into a warp's list, the largest key first. */
-template <typename BITS, bool REAL>
+template <typename BITS>
 static __device__ __forceinline__ void
 distinct_take(const struct maxima_span<BITS> &span, uint32_t group, int k,
               const struct distinct_table<BITS> &table, struct distinct_list<BITS> *list)
 {
-    const struct maxima_elements<BITS, REAL> in = {
+    const struct maxima_elements<BITS> in = {
         span, &group, 1
     };
     constexpr int width = in.WIDTH, items = MAXIMA_LOADS * width;
     const int lane = threadIdx.x % 32;
-    BITS keys[items];
+    BITS bits[MAXIMA_LOADS][width], keys[items];
     unsigned there = 0;
 
 #pragma unroll
-    for (int l = 0; l < MAXIMA_LOADS; l++) {
-        BITS bits[width];
-
-        there |= in.fetch(l * 32 + lane, bits) << l * width;
-#pragma unroll
-        for (int j = 0; j < width; j++)
-            keys[l * width + j] = bits[j];
-    }
+    for (int l = 0; l < MAXIMA_LOADS; l++)
+        there |= in.fetch(l * 32 + lane, bits[l]) << l * width;
+    maxima_to_keys(span, bits);
 #pragma unroll
     for (int j = 0; j < items; j++)
-        keys[j] = in.key(keys[j]);
+        keys[j] = bits[j / width][j % width];
 
     unsigned wanted = there & distinct_wanted(table, group < MAXIMA_GROUPS, keys);
 
@@ -362,7 +356,7 @@ static __device__ __forceinline__ void distinct_list_all(const SOURCE &tiles,
 }
 
 template <typename BITS>
-static __device__ __forceinline__ void distinct_list_own(const struct maxima_tiles<BITS> &tiles,
+static __device__ __forceinline__ void distinct_list_own(const struct maxima_all<BITS> &tiles,
                                                          int first,
                                                          struct distinct_shared<BITS> *shared)
 {
@@ -406,9 +400,9 @@ distinct_pick_groups(const struct distinct_scratch<BITS> &scratch, bool by_turns
 }
 
 /* Takes the block's share of all groups that may hold an answer. */
-template <typename BITS, bool REAL>
+template <typename BITS>
 static __device__ __forceinline__ void
-distinct_take_share(const struct maxima_span<BITS> &span, const struct maxima_tiles<BITS> &tiles,
+distinct_take_share(const struct maxima_span<BITS> &span, const struct maxima_all<BITS> &tiles,
                     int k, const struct distinct_scratch<BITS> &scratch,
                     struct distinct_table<BITS> table, struct distinct_shared<BITS> *shared,
                     struct distinct_list<BITS> *list)
@@ -422,7 +416,7 @@ distinct_take_share(const struct maxima_span<BITS> &span, const struct maxima_ti
         distinct_pick_groups(scratch, by_turns, k, shared);
         table.limit = shared->limit;
         for (int i = threadIdx.x / 32; i < shared->own_count; i += DISTINCT_WARPS)
-            distinct_take<BITS, REAL>(span, shared->own[i], k, table, list);
+            distinct_take(span, shared->own[i], k, table, list);
         first += MAXIMA_ALL * static_cast<int>(gridDim.x);
         __syncthreads();
     } while (!by_turns && first < tiles.count);
@@ -495,7 +489,7 @@ distinct_hand_in(const struct distinct_list<BITS> &list, int k,
 }
 
 /* The answer from few entries: each is ranked. Returns how many it has. */
-template <typename BITS, bool REAL>
+template <typename BITS>
 static __device__ __forceinline__ int distinct_rank(const struct topk_rows &rows, int total,
                                                     struct distinct_shared<BITS> *shared)
 {
@@ -519,12 +513,12 @@ static __device__ __forceinline__ int distinct_rank(const struct topk_rows &rows
         });
 
     if (threadIdx.x % sharers == 0 && shared->is_first[at] && rank < rows.k)
-        maxima_write<BITS, REAL>(rows, 0, rank, mine.key, mine.index);
+        maxima_write(rows, 0, rank, mine.key, mine.index);
     return __syncthreads_count(threadIdx.x % sharers == 0 && shared->is_first[at] && rank < rows.k);
 }
 
 /* From the entries of all blocks to the answer; makes the state ready for the next launch. */
-template <typename BITS, bool REAL>
+template <typename BITS>
 static __device__ __forceinline__ void distinct_answer(const struct topk_rows &rows,
                                                        const struct distinct_scratch<BITS> &scratch,
                                                        struct distinct_shared<BITS> *shared)
@@ -544,13 +538,13 @@ static __device__ __forceinline__ void distinct_answer(const struct topk_rows &r
         shared->entries[at + i] = scratch.entries[block * DISTINCT_K_MAX + i];
     __syncthreads();
     if (shared->entry_count <= DISTINCT_RANKED) {
-        count = distinct_rank<BITS, REAL>(rows, static_cast<int>(shared->entry_count), shared);
+        count = distinct_rank(rows, static_cast<int>(shared->entry_count), shared);
     } else {
         count = distinct_merge<DISTINCT_ITEMS>(scratch.entries, shared->counts, DISTINCT_K_MAX,
                                                static_cast<int>(rows.k), &shared->best);
         if (static_cast<int>(threadIdx.x) < count)
-            maxima_write<BITS, REAL>(rows, 0, threadIdx.x, shared->best.keys[threadIdx.x],
-                                     static_cast<int64_t>(shared->best.indices[threadIdx.x]));
+            maxima_write(rows, 0, threadIdx.x, shared->best.keys[threadIdx.x],
+                         static_cast<int64_t>(shared->best.indices[threadIdx.x]));
     }
     if (threadIdx.x == 0) {
         rows.count[0] = count;
@@ -567,7 +561,7 @@ static __device__ __forceinline__ void distinct_list_tiles(const SOURCE &tiles, 
     distinct_list_all(tiles, shared);
 }
 
-template <typename BITS, bool REAL>
+template <typename BITS>
 static __global__ void __launch_bounds__(DISTINCT_BLOCK, GPURUN_SM_THREADS / 2 / DISTINCT_BLOCK)
     topk_maxima_distinct_finish_kernel(struct topk_rows rows, struct distinct_scratch<BITS> scratch,
                                        int64_t tiles)
@@ -577,12 +571,12 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK, GPURUN_SM_THREADS / 2 /
 #endif
     __shared__ struct distinct_shared<BITS> shared;
     const struct maxima_span<BITS> span = maxima_span_of<BITS>(rows, 0);
-    const struct maxima_tiles<BITS> all = {
+    const struct maxima_all<BITS> all = {
         scratch.tiles, static_cast<int>(tiles)
     };
     const unsigned *flag = &scratch.state->is_known;
     const unsigned peeked = distinct_peek(flag);
-    struct maxima_held<BITS, struct maxima_tiles<BITS>> held = {
+    struct maxima_held<BITS, struct maxima_all<BITS>> held = {
         all
     };
     struct distinct_list<BITS> list = {
@@ -601,10 +595,10 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK, GPURUN_SM_THREADS / 2 /
         distinct_list_tiles(held, k, &shared);
     else
         distinct_list_tiles(all, k, &shared);
-    distinct_take_share<BITS, REAL>(span, all, k, scratch, table, &shared, &list);
+    distinct_take_share(span, all, k, scratch, table, &shared, &list);
     distinct_hand_in(list, k, scratch, &shared);
     if (maxima_is_last(&scratch.state->ticket, gridDim.x))
-        distinct_answer<BITS, REAL>(rows, scratch, &shared);
+        distinct_answer(rows, scratch, &shared);
 }
 
 /* --- launching ------------------------------------------------------------------------------------------- */
@@ -665,8 +659,8 @@ template <typename BITS, bool REAL> static enum gpurun_status distinct_run(struc
     config.stream = gpurun_cuda_stream(ctx);
     config.attrs = &attribute;
     config.numAttrs = ctx->device.compute >= 90 ? 1 : 0;
-    GPURUN_CUDA_TRY(ctx, cudaLaunchKernelEx(&config, topk_maxima_distinct_finish_kernel<BITS, REAL>,
-                                            rows, scratch, plan.tiles));
+    GPURUN_CUDA_TRY(ctx, cudaLaunchKernelEx(&config, topk_maxima_distinct_finish_kernel<BITS>, rows,
+                                            scratch, plan.tiles));
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }

@@ -80,7 +80,7 @@ template <typename BITS> struct wide_groups {
     }
 };
 
-template <typename BITS, bool REAL> struct wide_elements {
+template <typename BITS> struct wide_elements {
     struct maxima_span<BITS> span;
     const uint32_t *hits;
     int hit_count;
@@ -93,7 +93,7 @@ template <typename BITS, bool REAL> struct wide_elements {
     {
         for (int h = threadIdx.x / 32; h < hit_count; h += WIDE_WARPS) {
             const uint32_t group = hits[h];
-            const struct maxima_elements<BITS, REAL> in = {
+            const struct maxima_elements<BITS> in = {
                 span, &group, 1
             };
             BITS bits[MAXIMA_LOADS][in.WIDTH];
@@ -102,11 +102,12 @@ template <typename BITS, bool REAL> struct wide_elements {
 #pragma unroll
             for (int l = 0; l < MAXIMA_LOADS; l++)
                 there[l] = in.fetch(l * 32 + threadIdx.x % 32, bits[l]);
+            maxima_to_keys(span, bits);
 #pragma unroll
             for (int l = 0; l < MAXIMA_LOADS; l++)
 #pragma unroll
                 for (int j = 0; j < in.WIDTH; j++)
-                    use(there[l] >> j & 1, in.key(bits[l][j]),
+                    use(there[l] >> j & 1, bits[l][j],
                         in.index((l * 32 + threadIdx.x % 32) * in.WIDTH + j));
         }
     }
@@ -361,7 +362,7 @@ static __device__ void wide_write(const struct topk_rows &rows, int found,
         rows.count[0] = rows.k;
 }
 
-template <typename BITS, bool REAL>
+template <typename BITS>
 static __global__ void __launch_bounds__(WIDE_BLOCK)
     topk_maxima_wide_kernel(struct topk_rows rows, struct wide_scratch<BITS> scratch)
 {
@@ -385,7 +386,7 @@ static __global__ void __launch_bounds__(WIDE_BLOCK)
     wide_find(groups, known, scratch, shared, &turn);
     wide_hit(groups, shared);
 
-    const struct wide_elements<BITS, REAL> elements = {
+    const struct wide_elements<BITS> elements = {
         span, shared->hits, shared->hit_count
     };
 
@@ -438,11 +439,10 @@ static enum gpurun_status wide_launch(struct gpurun_ctx *ctx, struct topk_rows r
     config.stream = gpurun_cuda_stream(ctx);
     config.attrs = &attribute;
     config.numAttrs = 1;
-    GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(topk_maxima_wide_kernel<BITS, REAL>,
+    GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(topk_maxima_wide_kernel<BITS>,
                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
                                               sizeof(struct wide_shared<BITS>)));
-    GPURUN_CUDA_TRY(
-        ctx, cudaLaunchKernelEx(&config, topk_maxima_wide_kernel<BITS, REAL>, rows, scratch));
+    GPURUN_CUDA_TRY(ctx, cudaLaunchKernelEx(&config, topk_maxima_wide_kernel<BITS>, rows, scratch));
     return GPURUN_OK;
 }
 

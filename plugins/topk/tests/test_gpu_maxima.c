@@ -123,6 +123,17 @@ static int32_t large_in_few_groups(int64_t i)
     return large_in_few(i, GROUP, MAXIMA_ONE_K_MAX / 4);
 }
 
+/* The tiles' are all the same, so a limit by tiles leaves too many groups, and by parts it finds none. */
+static int32_t same_in_few_groups(int64_t i)
+{
+    return large_in_few(i, GROUP, MAXIMA_ONE_K_MAX / 4) >= 1000 ? 1000 : (int32_t)(i % 3);
+}
+
+static int32_t large_in_few_short_groups(int64_t i)
+{
+    return large_in_few(i, SHORT_GROUP, MAXIMA_ONE_K_MAX / 4);
+}
+
 static int32_t large_in_few_vectors(int64_t i)
 {
     return i % (4 * MAXIMA_PARTS) < 4 ? 1000 + noise(i) % 977 : (int32_t)(i % 3);
@@ -206,7 +217,9 @@ START_TEST(best_in_few_parts)
     const int64_t tiles = MAXIMA_PARTS * (MAXIMA_FOUND / (MAXIMA_ONE_K_MAX - 1) + 2);
 
     prove(large_in_few_tiles, tiles * TILE, ks[_i], 0);
-    prove(large_in_few_groups, (int64_t)MAXIMA_PARTS * TILE, ks[_i], 2);
+    prove(large_in_few_groups, (int64_t)(MAXIMA_PARTS + 9) * TILE, ks[_i], 2);
+    prove(same_in_few_groups, (int64_t)(MAXIMA_PARTS + 9) * TILE, ks[_i], 0);
+    prove(large_in_few_short_groups, (int64_t)MAXIMA_PARTS * TILE, ks[_i], 2);
     prove(large_in_few_vectors, 5 * TILE + 11, ks[_i], 0);
     prove(large_in_few_vectors, MAXIMA_GROUPS * GROUP - 9, ks[_i], 0);
 }
@@ -217,6 +230,24 @@ START_TEST(more_than_is_ranked_at_once)
     prove(more_than_is_ranked, 8 * TILE, ks[_i], 3);
     prove(rising, MAXIMA_WIDE_FOUND + 1, ks[_i], 0);
     prove(lowest, MAXIMA_WIDE_FOUND, ks[_i], 0);
+}
+END_TEST
+
+/* Rows of a batch, so cut where there are more of them than multiprocessors; and longer ones. */
+START_TEST(rows_of_a_batch)
+{
+    static const int64_t edges[] = {SHORT_GROUP, SHORT_TILE, MAXIMA_BATCH_TILES * TILE};
+
+    for (size_t e = 0; e < sizeof(edges) / sizeof(edges[0]); e++)
+        for (int64_t n = edges[e] - 1; n <= edges[e] + 1; n++) {
+            struct job *job = job_new(GPURUN_INT32, 3, n, ks[_i], (int)(n % (OFFSET_MAX + 1)));
+            int32_t *in = job->tensors[0].host;
+
+            for (int64_t i = 0; i < job->tensors[0].elems; i++)
+                in[i] = i < n ? noise(i) : i < 2 * n ? one_of_ten(i) : rising(i);
+            job->ctx.device.sm_count = 1;
+            job_prove(job);
+        }
 }
 END_TEST
 
@@ -417,6 +448,7 @@ int main(void)
     tcase_add_loop_test(tests, ordered_and_tied, 0, k_count);
     tcase_add_loop_test(tests, best_in_few_parts, 0, k_count);
     tcase_add_loop_test(tests, more_than_is_ranked_at_once, 0, k_count);
+    tcase_add_loop_test(tests, rows_of_a_batch, 0, k_count - 2);
     tcase_add_loop_test(tests, rows_of_long_numbers, 0, 4);
     tcase_add_loop_test(distinct, distinct_sizes, 0, distinct_k_count);
     tcase_add_loop_test(distinct, distinct_ordered_and_tied, 0, distinct_k_count);
