@@ -275,6 +275,40 @@ static int32_t lowest_then_ten(int64_t i)
     return i < TILE ? INT32_MIN : noise(i) % 10;
 }
 
+/* Whole numbers that repeat: where each is known to occur says how far one has to look. */
+static int32_t many_thousand(int64_t i)
+{
+    return noise(i) % 6000;
+}
+
+/* Every other number never occurs. */
+static int32_t even(int64_t i)
+{
+    return 2 * (noise(i) % 3000);
+}
+
+/* Numbers that repeat, but the largest only at the very end. */
+static int32_t largest_at_last(int64_t i)
+{
+    return i == KNOWN_N - 1 ? 6000 : many_thousand(i);
+}
+
+/* In one tile, so many of the largest, one for each of as many threads, and then more. */
+static int64_t ties;
+
+static int32_t tied(int64_t i)
+{
+    return i % 63 == 5 && i / 63 < ties ? 9 : -5;
+}
+
+/* So many groups that hold something not below the limit of two values, far from each other. */
+static int64_t large_groups;
+
+static int32_t large_in_groups(int64_t i)
+{
+    return i % GROUP == 11 && i / GROUP < large_groups ? (i / GROUP % 2 ? 5 : 1000) : -1;
+}
+
 /* Each group has the same maximum, and few have a value between that and the others', each its own. */
 static int32_t hidden_in_last_tiles(int64_t i)
 {
@@ -337,6 +371,32 @@ START_TEST(distinct_known)
     prove_distinct(lowest_then_ten, KNOWN_N, distinct_ks[_i], 1);
     prove_distinct(hidden_in_last_tiles, KNOWN_N, distinct_ks[_i], 0);
     prove_distinct(colliding, KNOWN_N, distinct_ks[_i], 0);
+}
+END_TEST
+
+/* What one block takes: as much as it ranks, or is by its threads, and one more. */
+START_TEST(distinct_few)
+{
+    static const int64_t counts[] = {DISTINCT_FEW, DISTINCT_RANKED};
+    static int32_t (*const all[])(int64_t) = {rising, falling, lowest, one_of_ten, thousand};
+
+    for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++)
+        for (ties = counts[c]; ties <= counts[c] + 1; ties++)
+            prove_distinct(tied, TILE, distinct_ks[_i], 0);
+    for (large_groups = DISTINCT_GROUPS; large_groups <= DISTINCT_GROUPS + 1; large_groups++)
+        prove_distinct(large_in_groups, 5 * TILE, 2, 1);
+    for (size_t d = 0; d < sizeof(all) / sizeof(all[0]); d++)
+        prove_distinct(all[d], TILE, distinct_ks[_i], 3);
+}
+END_TEST
+
+START_TEST(distinct_dense)
+{
+    static int32_t (*const all[])(int64_t) = {many_thousand, even, largest_at_last};
+
+    for (size_t d = 0; d < sizeof(all) / sizeof(all[0]); d++)
+        prove_distinct(all[d], KNOWN_N, distinct_ks[_i], (int)d);
+    prove_distinct(many_thousand, DISTINCT_AHEAD * GROUP + 1, distinct_ks[_i], 0);
 }
 END_TEST
 
@@ -453,6 +513,8 @@ int main(void)
     tcase_add_loop_test(distinct, distinct_sizes, 0, distinct_k_count);
     tcase_add_loop_test(distinct, distinct_ordered_and_tied, 0, distinct_k_count);
     tcase_add_loop_test(distinct, distinct_known, 0, distinct_k_count);
+    tcase_add_loop_test(distinct, distinct_few, 0, distinct_k_count);
+    tcase_add_loop_test(distinct, distinct_dense, 0, distinct_k_count);
     tcase_add_loop_test(distinct, distinct_long_lists, 0, distinct_k_count);
     tcase_add_loop_test(distinct, distinct_long_numbers, 0, 4);
     tcase_add_test(tests, what_it_does_not_do);
