@@ -293,7 +293,7 @@ template <typename BITS, int HELD = MAXIMA_HELD> struct maxima_all {
         bits[0] = __ldcg(&maxima[slot]);
         return 1;
     }
-    __device__ __forceinline__ void to_keys(BITS (&)[LOADS][WIDTH]) const
+    template <int AT_ONCE> __device__ __forceinline__ void to_keys(BITS (&)[AT_ONCE][WIDTH]) const
     {
     }
 };
@@ -321,7 +321,7 @@ template <typename BITS, typename SHAPE> struct maxima_groups {
         bits[0] = __ldcg(&maxima[place(slot)]);
         return 1;
     }
-    __device__ __forceinline__ void to_keys(BITS (&)[LOADS][WIDTH]) const
+    template <int AT_ONCE> __device__ __forceinline__ void to_keys(BITS (&)[AT_ONCE][WIDTH]) const
     {
     }
 };
@@ -386,10 +386,16 @@ template <typename BITS, typename SHAPE = struct maxima_long> struct maxima_elem
         }
         return there;
     }
-    __device__ __forceinline__ void to_keys(BITS (&bits)[LOADS][WIDTH]) const
+    template <int AT_ONCE>
+    __device__ __forceinline__ void to_keys(BITS (&bits)[AT_ONCE][WIDTH]) const
     {
         maxima_to_keys(span, bits);
     }
+};
+
+/* A source that is read once more, slot by slot: little code. */
+template <typename SOURCE> struct maxima_again : SOURCE {
+    enum { LOADS = 1 };
 };
 
 /* --- one level -------------------------------------------------------------------------------------- */

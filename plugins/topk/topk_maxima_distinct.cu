@@ -1,8 +1,9 @@
 /*
  * topk, variant "maxima" with distinct = yes: a group that holds nothing but known values is not looked at again.
  *
- * Mapping  a block per tile, a warp per group, as topk_maxima.cu; then two blocks per multiprocessor take their share
- *          of the groups that may hold an answer, and the last of them puts their lists together.
+ * Mapping  a block per tile, a warp per group, as topk_maxima.cu; then a block per multiprocessor finds the groups that
+ *          may hold an answer, all the same ones. One block takes them if they are few; else each takes its share, and
+ *          the last puts their lists together.
  * Memory   reads the input once, and again what the maxima leave: k groups where values are mostly different, a
  *          tenth of the row where few values repeat. Writes one key per group and a bit.
  * Bound    memory; where values repeat, two shuffles per element.
@@ -13,6 +14,9 @@
  * values there, and blocks that start later ask of each element whether it is one of these, or below them: then
  * its lowest index is in the first tile. What others have not asked, the second kernel does. Whatever the first
  * tile holds the answer is exact; where it has little in common with the rest, that is read twice.
+ *
+ * Whole numbers that repeat mostly leave no gap: each from the limit to the largest maximum is itself some maximum. Then
+ * no element beyond the first group, or tile, of each of these is at its lowest index, whatever it is.
  */
 #include "topk_maxima_distinct.cuh"
 
@@ -169,18 +173,48 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK, GPURUN_SM_THREADS / DIS
 
 template <typename BITS> struct distinct_shared {
     struct maxima_item<BITS> part[MAXIMA_PARTS];
-    struct distinct_best<BITS> best;
-    struct distinct_entry<BITS> entries[DISTINCT_WARPS * DISTINCT_K_MAX];
-    unsigned counts[DISTINCT_BLOCKS_MAX];
-    bool is_first[DISTINCT_RANKED];
-    BITS limit, top; /* k different keys are not below the limit, and none is above the top */
+    BITS limit, top; /* k different keys are not below one, none is above the other */
     uint32_t first[DISTINCT_DENSE]; /* a group up to which limit + i is known to occur */
     uint32_t cut;                   /* no group beyond it is the first to hold anything */
     uint32_t list[MAXIMA_ALL];      /* tiles with something that is not below the limit */
-    uint32_t own[DISTINCT_OWN];     /* groups of these that the block takes */
-    uint32_t few[DISTINCT_GROUPS];  /* and all, where they are no more */
+    uint32_t few[DISTINCT_GROUPS];  /* their groups that may hold an answer, if no more */
     int list_count, group_count, own_count;
     unsigned entry_count;
+    union {
+        /* a copy of the maxima of the tiles, until these are listed */
+        uint4 tiles[DISTINCT_COPY_BYTES / sizeof(uint4)];
+        struct {
+            uint32_t own[DISTINCT_OWN]; /* groups that the block takes */
+            struct distinct_entry<BITS> entries[DISTINCT_WARPS * DISTINCT_K_MAX];
+            struct distinct_best<BITS> best;
+            unsigned counts[DISTINCT_BLOCKS_MAX];
+            bool is_first[DISTINCT_RANKED];
+        };
+    };
+};
+
+/* The maxima of all tiles, from their copy if there is one. */
+template <typename BITS> struct distinct_tiles {
+    enum { WIDTH = 1, LOADS = MAXIMA_AT_ONCE };
+    const BITS *maxima, *copy;
+    int count;
+
+    __device__ __forceinline__ int slots() const
+    {
+        return count;
+    }
+    __device__ __forceinline__ uint32_t place(int slot) const
+    {
+        return slot;
+    }
+    __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
+    {
+        bits[0] = copy ? copy[slot] : __ldcg(&maxima[slot]);
+        return 1;
+    }
+    template <int AT_ONCE> __device__ __forceinline__ void to_keys(BITS (&)[AT_ONCE][WIDTH]) const
+    {
+    }
 };
 
 /* Groups of listed tiles. */
@@ -204,7 +238,7 @@ template <typename BITS> struct distinct_groups {
         bits[0] = __ldcg(&maxima[place(slot)]);
         return ~__ldcg(&masks[place(slot) / MAXIMA_GROUPS]) >> slot % MAXIMA_GROUPS & 1;
     }
-    __device__ __forceinline__ void to_keys(BITS (&)[LOADS][WIDTH]) const
+    template <int AT_ONCE> __device__ __forceinline__ void to_keys(BITS (&)[AT_ONCE][WIDTH]) const
     {
     }
 };
@@ -228,7 +262,7 @@ template <typename BITS> struct distinct_ahead {
         bits[0] = __ldcg(&maxima[slot]);
         return 1;
     }
-    __device__ __forceinline__ void to_keys(BITS (&)[LOADS][WIDTH]) const
+    template <int AT_ONCE> __device__ __forceinline__ void to_keys(BITS (&)[AT_ONCE][WIDTH]) const
     {
     }
 };
@@ -308,14 +342,15 @@ static __device__ __forceinline__ void distinct_note(const ITEMS &items, uint32_
 }
 
 /* Where each number from the limit to the top is known to occur: how far one has to look for the first of each. So it
- * is with whole numbers of which most repeat. All threads of the block call it; it ends with a barrier. */
+ * is with whole numbers of which most repeat. A key of 0 may stand for a tile of which nothing is wanted. All threads of
+ * the block call it; it ends with a barrier. */
 template <typename BITS, typename TILES, typename AHEAD>
 static __device__ __forceinline__ void distinct_find_cut(const TILES &tiles, const AHEAD &ahead,
                                                          struct distinct_shared<BITS> *shared)
 {
     const BITS span = shared->top - shared->limit;
 
-    if (shared->top < shared->limit || span >= DISTINCT_DENSE)
+    if (shared->limit == 0 || shared->top < shared->limit || span >= DISTINCT_DENSE)
         return;
     if (threadIdx.x < DISTINCT_DENSE)
         shared->first[threadIdx.x] = UINT32_MAX;
@@ -389,14 +424,29 @@ template <typename BITS, int LOADS, int WIDTH>
 static __device__ __forceinline__ unsigned distinct_load(const struct maxima_span<BITS> &span,
                                                          uint32_t group, BITS (&bits)[LOADS][WIDTH])
 {
+    const int lane = threadIdx.x % 32;
+    unsigned there = 0;
+
+    if (maxima_is_whole<struct maxima_long>(span, group)) {
+        const uint4 *from =
+            reinterpret_cast<const uint4 *>(span.base + group * maxima_group<BITS>()) + lane;
+
+#pragma unroll
+        for (int l = 0; l < LOADS; l++) {
+            const uint4 vector = __ldcg(from + l * 32);
+
+            memcpy(bits[l], &vector, sizeof(vector));
+        }
+        return (1u << LOADS * WIDTH) - 1;
+    }
+
     const struct maxima_elements<BITS> in = {
         span, &group, 1
     };
-    unsigned there = 0;
 
 #pragma unroll
     for (int l = 0; l < LOADS; l++)
-        there |= in.fetch(l * 32 + threadIdx.x % 32, bits[l]) << l * WIDTH;
+        there |= in.fetch(l * 32 + lane, bits[l]) << l * WIDTH;
     return there;
 }
 
@@ -496,7 +546,7 @@ static __device__ __forceinline__ void distinct_list_all(const SOURCE &tiles,
 }
 
 template <typename BITS>
-static __device__ __forceinline__ void distinct_list_own(const struct maxima_all<BITS> &tiles,
+static __device__ __forceinline__ void distinct_list_own(const struct distinct_tiles<BITS> &tiles,
                                                          int first,
                                                          struct distinct_shared<BITS> *shared)
 {
@@ -562,7 +612,7 @@ static __device__ __forceinline__ void distinct_pick(const struct distinct_scrat
  * block takes them all. */
 template <typename BITS>
 static __device__ __forceinline__ bool
-distinct_take_share(const struct maxima_span<BITS> &span, const struct maxima_all<BITS> &tiles,
+distinct_take_share(const struct maxima_span<BITS> &span, const struct distinct_tiles<BITS> &tiles,
                     int k, const struct distinct_scratch<BITS> &scratch,
                     struct distinct_table<BITS> table, struct distinct_shared<BITS> *shared,
                     struct distinct_list<BITS> *list)
@@ -744,61 +794,85 @@ static __device__ __forceinline__ void distinct_answer(const struct topk_rows &r
 /* --- few groups: by one block ---------------------------------------------------------------------------- */
 
 /* The k best different keys of the groups' elements, one after the other. Returns how many. */
-template <typename BITS, typename HELD>
-static __device__ __forceinline__ int distinct_few_rounds(const struct topk_rows &rows,
-                                                          const HELD &held,
-                                                          struct distinct_best<BITS> *best)
+template <typename BITS>
+static __device__ __forceinline__ int
+distinct_few_rounds(const struct topk_rows &rows, const struct maxima_elements<BITS> &elements,
+                    struct distinct_best<BITS> *best)
 {
-    constexpr int items = HELD::LOADS * HELD::WIDTH;
-    BITS keys[items];
-    unsigned there = 0;
+    constexpr int loads = elements.LOADS, width = elements.WIDTH;
+    BITS slots[loads][width], keys[loads * width];
+    unsigned is_there[loads], there = 0;
 
+    maxima_fetch<DISTINCT_BLOCK>(elements, maxima_first_slot<DISTINCT_BLOCK>(), slots, is_there);
 #pragma unroll
-    for (int j = 0; j < items; j++) {
-        keys[j] = held.keys[j / HELD::WIDTH][j % HELD::WIDTH];
-        there |= (held.there[j / HELD::WIDTH] >> j % HELD::WIDTH & 1) << j;
+    for (int j = 0; j < loads * width; j++) {
+        keys[j] = slots[j / width][j % width];
+        there |= (is_there[j / width] >> j % width & 1) << j;
     }
 
     const int count = distinct_rounds(keys, there, static_cast<int>(rows.k), best);
 
 #pragma unroll 1
-    for (int i = threadIdx.x; i < held.source.slots() * HELD::WIDTH; i += DISTINCT_BLOCK) {
-        const int64_t index = held.source.index(i);
+    for (int i = threadIdx.x; i < elements.slots() * width; i += DISTINCT_BLOCK) {
+        const int64_t index = elements.index(i);
 
         if (index >= 0 && index < rows.n)
-            distinct_place(held.source.key(index), index, count, best);
+            distinct_place(elements.key(index), index, count, best);
     }
     __syncthreads();
     return count;
 }
 
-/* The elements that are not below the limit into the entries, as far as they are ranked; how many there are. Begins and
- * ends with a barrier. */
-template <typename BITS, typename HELD>
-static __device__ __forceinline__ unsigned
-distinct_few_collect(const HELD &held, struct distinct_shared<BITS> *shared)
+/* The thread's largest key, and where it is. */
+template <typename BITS>
+static __device__ __forceinline__ struct maxima_item<BITS>
+distinct_few_own(const struct maxima_elements<BITS> &elements) {
+    struct maxima_held<BITS, struct maxima_elements<BITS>> held = {
+        elements
+    };
+
+    maxima_fetch<DISTINCT_BLOCK>(elements, maxima_first_slot<DISTINCT_BLOCK>(), held.keys,
+                                 held.there);
+    return maxima_own<DISTINCT_BLOCK, BITS>(held);
+}
+
+/* Adds to the entries, as far as they are ranked. */
+template <typename BITS>
+static __device__ __forceinline__ void distinct_enter(BITS key, int64_t index,
+                                                      struct distinct_shared<BITS> *shared)
 {
+    const unsigned at = atomicAdd(&shared->entry_count, 1u);
+
+    if (at < DISTINCT_RANKED) {
+        shared->entries[at].key = key;
+        shared->entries[at].index = index;
+    }
+}
+
+/* The elements that are not below the limit into the entries, as far as they are ranked; how many there are. Only threads
+ * that have one look for them. Begins and ends with a barrier. */
+template <typename BITS>
+static __device__ __forceinline__ unsigned
+distinct_few_collect(const struct maxima_elements<BITS> &elements, struct maxima_item<BITS> own,
+                     struct distinct_shared<BITS> *shared)
+{
+    constexpr int width = elements.WIDTH;
+    const struct maxima_again<struct maxima_elements<BITS>> again = {
+        elements
+    };
     const BITS limit = shared->limit;
 
     if (threadIdx.x == 0)
         shared->entry_count = 0;
     __syncthreads();
-    maxima_each<DISTINCT_BLOCK, BITS>(
-        held, [&](uint32_t place, const BITS(&keys)[HELD::WIDTH], unsigned there) {
-            if (maxima_of_slot(keys) < limit)
-                return;
+    if (own.place != MAXIMA_NOWHERE && own.key >= limit)
+        maxima_each<DISTINCT_BLOCK, BITS>(
+            again, [&](uint32_t place, const BITS(&keys)[width], unsigned there) {
 #pragma unroll
-            for (int j = 0; j < HELD::WIDTH; j++) {
-                if ((there >> j & 1) && keys[j] >= limit) {
-                    const unsigned at = atomicAdd(&shared->entry_count, 1u);
-
-                    if (at < DISTINCT_RANKED) {
-                        shared->entries[at].key = keys[j];
-                        shared->entries[at].index = held.source.index(place + j);
-                    }
-                }
-            }
-        });
+                for (int j = 0; j < width; j++)
+                    if ((there >> j & 1) && keys[j] >= limit)
+                        distinct_enter(keys[j], elements.index(place + j), shared);
+            });
     __syncthreads();
     return shared->entry_count;
 }
@@ -809,38 +883,52 @@ static __device__ __forceinline__ void distinct_few(const struct topk_rows &rows
                                                     const struct maxima_span<BITS> &span,
                                                     struct distinct_shared<BITS> *shared)
 {
-    const int k = static_cast<int>(rows.k);
     const struct maxima_elements<BITS> elements = {
         span, shared->few, shared->group_count
     };
-    struct maxima_held<BITS, struct maxima_elements<BITS>> held = {
-        elements
-    };
+    const struct maxima_item<BITS> own = distinct_few_own(elements);
     int count;
-
-    maxima_fetch<DISTINCT_BLOCK>(elements, maxima_first_slot<DISTINCT_BLOCK>(), held.keys,
-                                 held.there);
-
-    const struct maxima_item<BITS> own = maxima_own<DISTINCT_BLOCK, BITS>(held);
 
     if (__syncthreads_count(own.place != MAXIMA_NOWHERE && own.key >= shared->limit) >
         DISTINCT_FEW) {
         distinct_parts_clear(shared);
         if (own.place != MAXIMA_NOWHERE)
             distinct_offer_part(own.key, shared);
-        distinct_raise_limit(k, shared);
+        distinct_raise_limit(static_cast<int>(rows.k), shared);
     }
 
-    const unsigned found = distinct_few_collect(held, shared);
+    const unsigned found = distinct_few_collect(elements, own, shared);
 
     if (found <= DISTINCT_RANKED) {
         count = distinct_rank(rows, static_cast<int>(found), shared);
     } else {
-        count = distinct_few_rounds(rows, held, &shared->best);
+        count = distinct_few_rounds(rows, elements, &shared->best);
         distinct_write(rows, shared->best, count);
     }
     if (threadIdx.x == 0)
         rows.count[0] = count;
+}
+
+/* Copies the maxima of the tiles, if there is room for them. The caller orders what follows. */
+template <typename BITS>
+static __device__ __forceinline__ struct distinct_tiles<BITS>
+distinct_copy_tiles(const BITS *maxima, int count, struct distinct_shared<BITS> *shared) {
+    const int vectors = (count + maxima_width<BITS>() - 1) / maxima_width<BITS>();
+    const bool fits = vectors <= static_cast<int>(DISTINCT_COPY_BYTES / sizeof(uint4));
+    const struct distinct_tiles<BITS> tiles = {
+        maxima, fits ? reinterpret_cast<const BITS *>(shared->tiles) : NULL, count
+    };
+
+    if (fits) {
+#pragma unroll
+        for (int v = 0; v < DISTINCT_COPY_BYTES / (DISTINCT_BLOCK * MAXIMA_VECTOR_BYTES); v++) {
+            const int at = threadIdx.x + v * DISTINCT_BLOCK;
+
+            if (at < vectors)
+                shared->tiles[at] = __ldcg(reinterpret_cast<const uint4 *>(maxima) + at);
+        }
+    }
+    return tiles;
 }
 
 /* The limit that the maxima give, and the tiles that are not below it. */
@@ -868,17 +956,11 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK)
     __shared__ struct distinct_shared<BITS> shared;
     const struct maxima_span<BITS> span = maxima_span_of<BITS>(rows, 0);
     const int64_t groups = (span.end + maxima_group<BITS>() - 1) / maxima_group<BITS>();
-    const struct maxima_all<BITS> all = {
-        scratch.tiles, static_cast<int>((groups + MAXIMA_GROUPS - 1) / MAXIMA_GROUPS)
-    };
     const struct distinct_ahead<BITS> first = {
         scratch.groups, static_cast<int>(groups < DISTINCT_AHEAD ? groups : int64_t{DISTINCT_AHEAD})
     };
     const unsigned *flag = &scratch.state->is_known;
     const unsigned peeked = distinct_peek(flag);
-    struct maxima_held<BITS, struct maxima_all<BITS>> held = {
-        all
-    };
     struct maxima_held<BITS, struct distinct_ahead<BITS>> ahead = {
         first
     };
@@ -888,8 +970,9 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK)
 
     maxima_fetch<DISTINCT_BLOCK>(first, maxima_first_slot<DISTINCT_BLOCK>(), ahead.keys,
                                  ahead.there);
-    maxima_fetch<DISTINCT_BLOCK>(all, maxima_first_slot<DISTINCT_BLOCK>(), held.keys, held.there);
 
+    const struct distinct_tiles<BITS> all = distinct_copy_tiles(
+        scratch.tiles, static_cast<int>((groups + MAXIMA_GROUPS - 1) / MAXIMA_GROUPS), &shared);
     const struct distinct_table<BITS> table = distinct_look(scratch.known, flag, peeked);
 
     if (threadIdx.x == 0) {
@@ -897,15 +980,7 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK)
         shared.cut = UINT32_MAX;
         shared.list_count = shared.group_count = shared.entry_count = 0;
     }
-    if (all.count <= all.LOADS * DISTINCT_BLOCK) {
-        distinct_list_tiles(held, ahead, k, &shared);
-    } else {
-        const struct maxima_all<BITS, MAXIMA_AT_ONCE> more = {
-            all.maxima, all.count
-        };
-
-        distinct_list_tiles(more, ahead, k, &shared);
-    }
+    distinct_list_tiles(all, ahead, k, &shared);
 
     const bool is_shared = distinct_take_share(span, all, k, scratch, table, &shared, &list);
 

@@ -287,6 +287,12 @@ static int32_t even(int64_t i)
     return 2 * (noise(i) % 3000);
 }
 
+/* Groups of the same number, the first ones; the lowest, of key 0, occurs once, far behind tiles that are all known. */
+static int32_t lowest_once(int64_t i)
+{
+    return i == KNOWN_N - TILE ? INT32_MIN : INT32_MIN + 1 + (int32_t)(i / GROUP % 9);
+}
+
 /* Numbers that repeat, but the largest only at the very end. */
 static int32_t largest_at_last(int64_t i)
 {
@@ -392,7 +398,7 @@ END_TEST
 
 START_TEST(distinct_dense)
 {
-    static int32_t (*const all[])(int64_t) = {many_thousand, even, largest_at_last};
+    static int32_t (*const all[])(int64_t) = {many_thousand, even, lowest_once, largest_at_last};
 
     for (size_t d = 0; d < sizeof(all) / sizeof(all[0]); d++)
         prove_distinct(all[d], KNOWN_N, distinct_ks[_i], (int)d);
