@@ -20,6 +20,7 @@ struct topk_rows {
     int64_t *count;   /* rows */
     int64_t n, k;
     uint64_t flip;
+    bool is_real;
 };
 
 /* Calls function<BITS, REAL>(...) for the element type of `state`. */
@@ -42,6 +43,7 @@ static inline struct topk_rows topk_rows_from(const struct gpurun_ctx *ctx, int6
     rows.n = o->n;
     rows.k = o->k;
     rows.flip = s->flip;
+    rows.is_real = s->is_real;
     return rows;
 }
 

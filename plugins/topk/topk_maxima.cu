@@ -4,7 +4,7 @@
  * Mapping  a block per tile of 64 KiB, a warp per group of 2 KiB; one block narrows tiles to groups to elements.
  * Memory   reads the input once, 8 vectors of 16 bytes per thread, and k groups again; writes one key per group
  *          (0.2 % of the input).
- * Bound    memory; at small n the launch and the latency of three levels.
+ * Bound    memory; at small n the launch and the latency of two levels.
  * Limits   k up to 32; above, topk_maxima_wide.cu takes over from the maxima.
  *
  * The levels have a kernel of their own, which is already there when the last tile is done (programmatic dependent
@@ -50,7 +50,7 @@ static __global__ void __launch_bounds__(SHAPE::READ_BLOCK, GPURUN_SM_THREADS / 
             maxima_row_of<BITS>(scratch.groups, scratch.group_pitch, row));
 }
 
-template <typename BITS, bool REAL, typename SHAPE>
+template <typename BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::BLOCK, SHAPE::BLOCKS)
     topk_maxima_finish_kernel(struct topk_rows rows, struct maxima_scratch scratch)
 {
@@ -59,9 +59,9 @@ static __global__ void __launch_bounds__(SHAPE::BLOCK, SHAPE::BLOCKS)
 #endif
     const int64_t row = gridDim.x - 1 - blockIdx.x; /* what was read last may still be in the L2 */
 
-    maxima_finish<BITS, REAL, SHAPE>(rows, row, maxima_span_of<BITS>(rows, row),
-                                     maxima_row_of<BITS>(scratch.tiles, scratch.tile_pitch, row),
-                                     maxima_row_of<BITS>(scratch.groups, scratch.group_pitch, row));
+    maxima_finish<BITS, SHAPE>(rows, row, maxima_span_of<BITS>(rows, row),
+                               maxima_row_of<BITS>(scratch.tiles, scratch.tile_pitch, row),
+                               maxima_row_of<BITS>(scratch.groups, scratch.group_pitch, row));
 }
 
 /* --- launching ------------------------------------------------------------------------------------- */
@@ -86,13 +86,13 @@ static struct maxima_plan maxima_plan_for(struct gpurun_ctx *ctx)
     plan.groups = plan.tiles * MAXIMA_GROUPS;
     plan.rows_at_once = topk_rows_at_once(o, (plan.groups + plan.tiles) * elem_bytes);
     plan.group_bytes = plan.rows_at_once * plan.groups * elem_bytes;
-    plan.tile_bytes = plan.rows_at_once * plan.tiles * elem_bytes;
+    plan.tile_bytes = maxima_is_short(ctx) ? 0 : plan.rows_at_once * plan.tiles * elem_bytes;
     plan.wide_bytes = o->k > MAXIMA_ONE_K_MAX ? topk_maxima_wide_scratch(ctx) : 0;
     return plan;
 }
 
 /* `count` rows: the second launch is prepared while the first runs, where the device can. */
-template <typename BITS, bool REAL, typename SHAPE>
+template <typename BITS, typename SHAPE>
 static enum gpurun_status maxima_finish_rows(struct gpurun_ctx *ctx, struct topk_rows rows,
                                              struct maxima_scratch scratch, unsigned count)
 {
@@ -106,8 +106,8 @@ static enum gpurun_status maxima_finish_rows(struct gpurun_ctx *ctx, struct topk
     config.stream = gpurun_cuda_stream(ctx);
     config.attrs = &attribute;
     config.numAttrs = ctx->device.compute >= 90 ? 1 : 0;
-    GPURUN_CUDA_TRY(ctx, cudaLaunchKernelEx(&config, topk_maxima_finish_kernel<BITS, REAL, SHAPE>,
-                                            rows, scratch));
+    GPURUN_CUDA_TRY(
+        ctx, cudaLaunchKernelEx(&config, topk_maxima_finish_kernel<BITS, SHAPE>, rows, scratch));
     return GPURUN_OK;
 }
 
@@ -133,13 +133,13 @@ static enum gpurun_status maxima_cut(struct gpurun_ctx *ctx)
         const struct maxima_keys maxima = {scratch.tiles, scratch.groups};
 
         if (tiles > 1 || scratch.wide)
-            topk_maxima_read_kernel<BITS, REAL, SHAPE>
+            topk_maxima_read_kernel<BITS, REAL, typename SHAPE::READ>
                 <<<dim3(tiles, count), SHAPE::READ_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(rows,
                                                                                         scratch);
         if (scratch.wide)
             GPURUN_TRY(topk_maxima_wide_launch(ctx, maxima, tiles, scratch.wide));
         else
-            GPURUN_TRY((maxima_finish_rows<BITS, REAL, SHAPE>(ctx, rows, scratch, count)));
+            GPURUN_TRY((maxima_finish_rows<BITS, SHAPE>(ctx, rows, scratch, count)));
     }
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
@@ -149,7 +149,8 @@ template <typename BITS, bool REAL> static enum gpurun_status maxima_run(struct 
 {
     if (!maxima_is_short(ctx))
         return maxima_cut<BITS, REAL, struct maxima_long>(ctx);
-    return topk_options_of(ctx)->rows < ctx->device.sm_count
+    return topk_options_of(ctx)->rows < ctx->device.sm_count ||
+                   maxima_tiles_at_most(ctx, MAXIMA_LOADS) > MAXIMA_BATCH_TILES
                ? maxima_cut<BITS, REAL, struct maxima_short>(ctx)
                : maxima_cut<BITS, REAL, struct maxima_batch>(ctx);
 }

@@ -2,11 +2,11 @@
  * Between the files of the maxima variant: how a row is cut, the maxima of its pieces, and how one block
  * narrows them down to the k best elements.
  *
- * A row is cut into tiles of 64 KiB and those into groups of 2 KiB, a short one into 16 KiB and 512 bytes, all aligned
- * to 16 bytes. The k best
- * elements of a row lie in the k tiles that are best by (maximum, lower place first): an element of any other
- * tile comes after the maximum of each of those k. So it is with the groups of those tiles. Ties are broken
- * by the place on every level, so that few pieces go on whatever the data.
+ * A row is cut into tiles of 64 KiB and those into groups of 2 KiB, all aligned to 16 bytes. The k best elements of a row
+ * lie in the k tiles that are best by (maximum, lower place first): an element of any other tile comes after the maximum
+ * of each of those k. So it is with the groups of those tiles. Ties are broken by the place on every level, so that few
+ * pieces go on whatever the data. Groups of a short row have 512 bytes; these are so few that the tiles' level is left
+ * out.
  */
 #ifndef TOPK_MAXIMA_CUH
 #define TOPK_MAXIMA_CUH
@@ -17,18 +17,22 @@
 #include "topk_maxima.h"
 
 /* How rows are cut: vectors of a lane in a group, threads of a block that reads a tile and of one that goes through
- * the levels, and how many of the latter a multiprocessor is to hold. */
+ * the levels, how many of the latter a multiprocessor is to hold, and whether they begin with the tiles: else a thread
+ * holds its share of the groups' maxima. */
 struct maxima_long {
-    enum { LOADS = MAXIMA_LOADS, READ_BLOCK = 512, BLOCK = 512, BLOCKS = 1 };
+    typedef maxima_long READ;
+    enum { LOADS = MAXIMA_LOADS, READ_BLOCK = 512, BLOCK = 512, BLOCKS = 1, HAS_TILES = 1 };
 };
 
 struct maxima_short {
-    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, BLOCK = 256, BLOCKS = 4 };
+    typedef maxima_short READ;
+    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, BLOCK = 512, BLOCKS = 1, HAS_TILES = 0 };
 };
 
-/* As many as fit take turns. */
+/* Read as short rows are; as many as fit take turns. */
 struct maxima_batch {
-    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, BLOCK = 128, BLOCKS = 8 };
+    typedef maxima_short READ;
+    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, BLOCK = 128, BLOCKS = 8, HAS_TILES = 0 };
 };
 
 template <typename BITS> struct __align__(16) maxima_vector
@@ -41,6 +45,7 @@ template <typename BITS> struct maxima_span {
     const BITS *base;
     int64_t begin, end;
     uint64_t flip;
+    bool is_real;
 };
 
 /* The maximum of a tile or a group, or an element; place is where it stands in what its level looks at. One
@@ -96,7 +101,7 @@ static __device__ __forceinline__ struct maxima_span<BITS> maxima_span_of(struct
     const int64_t begin =
         static_cast<int64_t>(reinterpret_cast<uintptr_t>(in) % MAXIMA_VECTOR_BYTES / sizeof(BITS));
     const struct maxima_span<BITS> span = {
-        in - begin, begin, begin + rows.n, rows.flip
+        in - begin, begin, begin + rows.n, rows.flip, rows.is_real
     };
 
     return span;
@@ -113,6 +118,22 @@ static __host__ __device__ __forceinline__ bool maxima_before(struct maxima_item
                                                               struct maxima_item<uint64_t> b)
 {
     return a.key > b.key || (a.key == b.key && a.place < b.place);
+}
+
+/* Bits into keys: one question for all of them. */
+template <typename BITS, int LOADS, int WIDTH>
+static __device__ __forceinline__ void maxima_to_keys(const struct maxima_span<BITS> &span,
+                                                      BITS (&bits)[LOADS][WIDTH])
+{
+    if (span.is_real) {
+#pragma unroll
+        for (int i = 0; i < LOADS * WIDTH; i++)
+            bits[i / WIDTH][i % WIDTH] = topk_key<true>(bits[i / WIDTH][i % WIDTH], span.flip);
+    } else {
+#pragma unroll
+        for (int i = 0; i < LOADS * WIDTH; i++)
+            bits[i / WIDTH][i % WIDTH] ^= static_cast<BITS>(span.flip);
+    }
 }
 
 /* --- the maxima of a row ---------------------------------------------------------------------------- */
@@ -197,7 +218,7 @@ static __device__ __forceinline__ BITS maxima_of_group(const struct maxima_span<
     return gpurun_warp_max(best);
 }
 
-/* Writes the maxima of a tile and of its groups. Warp 0 writes; the caller orders what follows. */
+/* Writes the maxima of a tile's groups, and its own where there is one. */
 template <typename BITS, bool REAL, typename SHAPE>
 static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<BITS> &span,
                                                       int64_t tile, BITS *tile_maxima,
@@ -211,9 +232,13 @@ static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<B
     for (int g = warp; g < MAXIMA_GROUPS; g += SHAPE::READ_BLOCK / 32) {
         const BITS best = maxima_of_group<BITS, REAL, SHAPE>(span, first + g);
 
-        if (lane == 0)
+        if (lane == 0 && SHAPE::HAS_TILES)
             maxima[g] = best;
+        else if (lane == 0 && (first + g) * maxima_group<BITS, SHAPE>() < span.end)
+            group_maxima[first + g] = best;
     }
+    if (!SHAPE::HAS_TILES)
+        return;
     __syncthreads();
     if (warp == 0) {
         const BITS best = gpurun_warp_max(maxima[lane]);
@@ -249,9 +274,9 @@ static __device__ __forceinline__ bool maxima_is_last(unsigned *ticket, unsigned
  * fetch() only loads, so that several slots are in flight, and gives a bit for each item that is there.
  */
 
-/* The maxima of all tiles. Written by other blocks, maybe of this very launch: never from the L1. */
-template <typename BITS> struct maxima_tiles {
-    enum { WIDTH = 1, LOADS = MAXIMA_HELD };
+/* The maxima of all tiles, or of all groups. Written by other blocks, maybe of this very launch: never from the L1. */
+template <typename BITS, int HELD = MAXIMA_HELD> struct maxima_all {
+    enum { WIDTH = 1, LOADS = HELD };
     const BITS *maxima;
     int count;
 
@@ -268,9 +293,8 @@ template <typename BITS> struct maxima_tiles {
         bits[0] = __ldcg(&maxima[slot]);
         return 1;
     }
-    __device__ __forceinline__ BITS key(BITS bits) const
+    template <int AT_ONCE> __device__ __forceinline__ void to_keys(BITS (&)[AT_ONCE][WIDTH]) const
     {
-        return bits;
     }
 };
 
@@ -297,14 +321,13 @@ template <typename BITS, typename SHAPE> struct maxima_groups {
         bits[0] = __ldcg(&maxima[place(slot)]);
         return 1;
     }
-    __device__ __forceinline__ BITS key(BITS bits) const
+    template <int AT_ONCE> __device__ __forceinline__ void to_keys(BITS (&)[AT_ONCE][WIDTH]) const
     {
-        return bits;
     }
 };
 
 /* The elements of listed groups, which rise. A place is one in the list of groups, so that 32 bits do. */
-template <typename BITS, bool REAL, typename SHAPE = struct maxima_long> struct maxima_elements {
+template <typename BITS, typename SHAPE = struct maxima_long> struct maxima_elements {
     enum {
         WIDTH = MAXIMA_VECTOR_BYTES / sizeof(BITS),
         GROUP_VECTORS = 32 * SHAPE::LOADS,
@@ -327,6 +350,12 @@ template <typename BITS, bool REAL, typename SHAPE = struct maxima_long> struct 
         constexpr uint32_t group = GROUP_VECTORS * WIDTH;
 
         return static_cast<int64_t>(groups[place / group]) * group + place % group - span.begin;
+    }
+    __device__ __forceinline__ BITS key(int64_t index) const
+    {
+        const BITS bits = span.base[span.begin + index];
+
+        return span.is_real ? topk_key<true>(bits, span.flip) : topk_key<false>(bits, span.flip);
     }
     __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
     {
@@ -357,10 +386,16 @@ template <typename BITS, bool REAL, typename SHAPE = struct maxima_long> struct 
         }
         return there;
     }
-    __device__ __forceinline__ BITS key(BITS bits) const
+    template <int AT_ONCE>
+    __device__ __forceinline__ void to_keys(BITS (&bits)[AT_ONCE][WIDTH]) const
     {
-        return topk_key<REAL>(bits, span.flip);
+        maxima_to_keys(span, bits);
     }
+};
+
+/* A source that is read once more, slot by slot: little code. */
+template <typename SOURCE> struct maxima_again : SOURCE {
+    enum { LOADS = 1 };
 };
 
 /* --- one level -------------------------------------------------------------------------------------- */
@@ -385,11 +420,12 @@ static __device__ __forceinline__ void maxima_fetch(const SOURCE &source, int ba
 #pragma unroll
     for (int l = 0; l < SOURCE::LOADS; l++)
         there[l] = base + l * BLOCK < slots ? source.fetch(base + l * BLOCK, keys[l]) : 0;
+    source.to_keys(keys);
 #pragma unroll
     for (int l = 0; l < SOURCE::LOADS; l++)
 #pragma unroll
         for (int j = 0; j < SOURCE::WIDTH; j++)
-            keys[l][j] = there[l] >> j & 1 ? source.key(keys[l][j]) : 0;
+            keys[l][j] = there[l] >> j & 1 ? keys[l][j] : 0;
 }
 
 /* A source of at most LOADS slots per thread, with their keys in registers. */
@@ -458,27 +494,33 @@ static __device__ __forceinline__ int maxima_tally(const ITEM *items, int count,
     return before;
 }
 
+/* The thread's first slot with its largest key; none if it has none. */
+template <int BLOCK, typename BITS, typename ITEMS>
+static __device__ __forceinline__ struct maxima_item<BITS> maxima_own(const ITEMS &items) {
+    struct maxima_item<BITS> own = {
+        0, MAXIMA_NOWHERE
+    };
+
+    maxima_each<BLOCK, BITS>(items,
+                             [&](uint32_t place, const BITS (&keys)[ITEMS::WIDTH], unsigned) {
+                                 const BITS key = maxima_of_slot(keys);
+
+                                 if (key > own.key || own.place == MAXIMA_NOWHERE) {
+                                     own.key = key;
+                                     own.place = place;
+                                 }
+                             });
+    return own;
+}
+
 /* Sets a limit that at least k items do not come after: the k-th best of the parts' best, each taken for the last of
- * its slot. Gives the thread's own best. Ends with a barrier. */
-template <int BLOCK, typename BITS, typename SOURCE>
-static __device__ __forceinline__ struct maxima_item<BITS>
-maxima_guess(const SOURCE &source, int k, struct maxima_shared<BITS> *shared) {
-    constexpr int sharers = BLOCK / MAXIMA_PARTS, width = SOURCE::WIDTH;
-    struct maxima_item<BITS> own = {0, MAXIMA_NOWHERE}, best;
+ * its slot. Where fewer than k parts have an item, nothing comes after it. Begins and ends with a barrier. */
+template <int BLOCK, int WIDTH, typename BITS>
+static __device__ __forceinline__ void maxima_guess(struct maxima_item<BITS> best, int k,
+                                                    struct maxima_shared<BITS> *shared)
+{
+    constexpr int sharers = BLOCK / MAXIMA_PARTS;
 
-    if (threadIdx.x == 0) {
-        shared->limit = own; /* holds where fewer than k parts have an item */
-        shared->found_count = 0;
-    }
-    maxima_each<BLOCK, BITS>(source, [&](uint32_t place, const BITS (&keys)[width], unsigned) {
-        const BITS key = maxima_of_slot(keys);
-
-        if (key > own.key || own.place == MAXIMA_NOWHERE) {
-            own.key = key;
-            own.place = place;
-        }
-    });
-    best = own;
 #pragma unroll
     for (int distance = 1; distance < sharers; distance *= 2) {
         const struct maxima_item<BITS> other = {
@@ -489,6 +531,11 @@ maxima_guess(const SOURCE &source, int k, struct maxima_shared<BITS> *shared) {
     }
     if (threadIdx.x % sharers == 0)
         shared->part[threadIdx.x / sharers] = best;
+    if (threadIdx.x == 0) {
+        shared->limit.key = 0;
+        shared->limit.place = MAXIMA_NOWHERE;
+        shared->found_count = 0;
+    }
     __syncthreads();
 
     const int rank =
@@ -498,24 +545,22 @@ maxima_guess(const SOURCE &source, int k, struct maxima_shared<BITS> *shared) {
 
     if (rank == k - 1 && best.place != MAXIMA_NOWHERE) {
         shared->limit.key = best.key;
-        shared->limit.place = best.place + width - 1;
+        shared->limit.place = best.place + WIDTH - 1;
     }
     __syncthreads();
-    return own;
 }
 
 /* Puts what does not come after the limit into `found`, in any order, as far as there is room. Ends with a
  * barrier. */
-template <int BLOCK, typename BITS, typename SOURCE>
-static __device__ __forceinline__ void maxima_collect(const SOURCE &source,
-                                                      struct maxima_item<BITS> own,
-                                                      struct maxima_shared<BITS> *shared)
+template <int BLOCK, typename BITS, typename ITEMS>
+static __device__ __forceinline__ void
+maxima_collect(const ITEMS &items, struct maxima_item<BITS> own, struct maxima_shared<BITS> *shared)
 {
-    constexpr int width = SOURCE::WIDTH;
+    constexpr int width = ITEMS::WIDTH;
     const struct maxima_item<BITS> limit = shared->limit;
 
     if (own.place != MAXIMA_NOWHERE && own.key >= limit.key)
-        maxima_each<BLOCK, BITS>(source,
+        maxima_each<BLOCK, BITS>(items,
                                  [&](uint32_t place, const BITS(&keys)[width], unsigned there) {
                                      if (maxima_of_slot(keys) < limit.key)
                                          return;
@@ -537,18 +582,18 @@ static __device__ __forceinline__ void maxima_collect(const SOURCE &source,
 }
 
 /* How many items do not come after the limit, in the whole block. */
-template <int BLOCK, typename BITS, typename SOURCE>
-static __device__ int maxima_count(const SOURCE &source, struct maxima_item<BITS> limit,
-                                   struct maxima_shared<BITS> *shared)
+template <int BLOCK, typename BITS, typename ITEMS>
+static __device__ __forceinline__ int
+maxima_count(const ITEMS &items, struct maxima_item<BITS> limit, struct maxima_shared<BITS> *shared)
 {
-    constexpr int width = SOURCE::WIDTH;
+    constexpr int width = ITEMS::WIDTH;
     int count = 0;
 
     __syncthreads();
     if (threadIdx.x == 0)
         shared->total = 0;
     __syncthreads();
-    maxima_each<BLOCK, BITS>(source, [&](uint32_t place, const BITS(&keys)[width], unsigned there) {
+    maxima_each<BLOCK, BITS>(items, [&](uint32_t place, const BITS(&keys)[width], unsigned there) {
 #pragma unroll
         for (int j = 0; j < width; j++) {
             const struct maxima_item<BITS> item = {
@@ -564,30 +609,26 @@ static __device__ int maxima_count(const SOURCE &source, struct maxima_item<BITS
     return shared->total;
 }
 
-/* Finds the k best of more items, the last of them bit by bit: for data whose best all fall to few parts. */
-template <int BLOCK, typename BITS, typename SOURCE>
-static __device__ __noinline__ void maxima_search(const SOURCE &source, int k,
-                                                  struct maxima_shared<BITS> *shared)
+/* Sets the limit that exactly k of more items do not come after, found bit by bit: for data whose best all fall to few
+ * parts. Ends with a barrier. */
+template <int BLOCK, typename BITS, typename ITEMS>
+static __device__ __forceinline__ void maxima_search(const ITEMS &items, int k,
+                                                     struct maxima_shared<BITS> *shared)
 {
     struct maxima_item<BITS> kth = {
         0, MAXIMA_NOWHERE
     };
 
 #pragma unroll 1
-    for (int bit = 8 * sizeof(BITS) - 1; bit >= 0; bit--) {
+    for (int bit = 32 + 8 * static_cast<int>(sizeof(BITS)) - 1; bit >= 0; bit--) {
         struct maxima_item<BITS> limit = kth;
 
-        limit.key |= static_cast<BITS>(1) << bit;
-        if (maxima_count<BLOCK>(source, limit, shared) >= k)
-            kth.key = limit.key;
-    }
-#pragma unroll 1
-    for (int bit = 31; bit >= 0; bit--) {
-        struct maxima_item<BITS> limit = kth;
-
-        limit.place ^= 1u << bit;
-        if (maxima_count<BLOCK>(source, limit, shared) >= k)
-            kth.place = limit.place;
+        if (bit >= 32)
+            limit.key |= static_cast<BITS>(1) << (bit - 32);
+        else
+            limit.place ^= 1u << bit;
+        if (maxima_count<BLOCK>(items, limit, shared) >= k)
+            kth = limit;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -595,27 +636,47 @@ static __device__ __noinline__ void maxima_search(const SOURCE &source, int k,
         shared->found_count = 0;
     }
     __syncthreads();
-    maxima_collect<BLOCK>(source, kth, shared);
 }
 
-/* Finds the k best items of a source, or all where they are fewer, and hardly more: how many, at most
- * MAXIMA_FOUND, in shared->found. `items` is the source, or holds it. All threads of the block call it; it ends
- * with a barrier. */
-template <int BLOCK, typename BITS, typename SOURCE, typename ITEMS>
-static __device__ __forceinline__ int maxima_find(const SOURCE &source, const ITEMS &items, int k,
+/* How a level's limit is found: the one that the level before it left, by parts, bit by bit. */
+enum maxima_way { MAXIMA_BY_LEVEL, MAXIMA_BY_PARTS, MAXIMA_BY_BITS };
+
+/* Finds the k best items, or all where they are fewer, and hardly more: how many, at most MAXIMA_FOUND, in
+ * shared->found. With MAXIMA_BY_LEVEL k of the items are known not to be below shared->limit.key. All threads of the
+ * block call it; it ends with a barrier. */
+template <int BLOCK, typename BITS, typename ITEMS>
+static __device__ __forceinline__ int maxima_find(const ITEMS &items, int k, int way,
                                                   struct maxima_shared<BITS> *shared)
 {
-    const struct maxima_item<BITS> own = maxima_guess<BLOCK>(items, k, shared);
+    const struct maxima_item<BITS> own = maxima_own<BLOCK, BITS>(items);
 
-    maxima_collect<BLOCK>(items, own, shared);
-    if (shared->found_count > MAXIMA_FOUND)
-        maxima_search<BLOCK>(source, k, shared);
-    return shared->found_count;
+    if (way == MAXIMA_BY_LEVEL) {
+        if (threadIdx.x == 0) {
+            shared->limit.place = MAXIMA_NOWHERE;
+            shared->found_count = 0;
+        }
+        way += __syncthreads_count(own.place != MAXIMA_NOWHERE && own.key >= shared->limit.key) >
+               MAXIMA_FOUND;
+    }
+#pragma unroll 1
+    for (;; way++) {
+        if (way == MAXIMA_BY_PARTS)
+            maxima_guess<BLOCK, ITEMS::WIDTH>(own, k, shared);
+        else if (way == MAXIMA_BY_BITS)
+            maxima_search<BLOCK>(items, k, shared);
+        maxima_collect<BLOCK>(items, own, shared);
+
+        const int found = shared->found_count;
+
+        if (found <= MAXIMA_FOUND)
+            return found;
+        __syncthreads();
+    }
 }
 
 /* The same of a source that fits into the block's registers. */
 template <int BLOCK, typename BITS, typename SOURCE>
-static __device__ __forceinline__ int maxima_find_held(const SOURCE &source, int k,
+static __device__ __forceinline__ int maxima_find_held(const SOURCE &source, int k, int way,
                                                        struct maxima_shared<BITS> *shared)
 {
     struct maxima_held<BITS, SOURCE> held = {
@@ -623,7 +684,7 @@ static __device__ __forceinline__ int maxima_find_held(const SOURCE &source, int
     };
 
     maxima_fetch<BLOCK>(source, maxima_first_slot<BLOCK>(), held.keys, held.there);
-    return maxima_find<BLOCK>(source, held, k, shared);
+    return maxima_find<BLOCK>(held, k, way, shared);
 }
 
 /* Calls use(item, rank) in one thread for each item that was found. */
@@ -647,7 +708,7 @@ static __device__ __forceinline__ void maxima_ranked(const struct maxima_shared<
 }
 
 /* The pieces that hold the k best of the items found into shared->list, in rising order if that is asked; how many.
- * All threads of the block call it; it ends with a barrier. */
+ * They leave a limit for the level that comes next. All threads of the block call it; it ends with a barrier. */
 template <int BLOCK, typename BITS>
 static __device__ __forceinline__ int maxima_narrow(int found, int k, bool in_order,
                                                     struct maxima_shared<BITS> *shared)
@@ -659,6 +720,8 @@ static __device__ __forceinline__ int maxima_narrow(int found, int k, bool in_or
         maxima_ranked<BLOCK>(shared, found, [=](struct maxima_item<BITS> item, int rank) {
             if (rank < k)
                 kept[rank] = item;
+            if (rank == k - 1)
+                shared->limit = item;
         });
         __syncthreads();
     }
@@ -677,7 +740,7 @@ static __device__ __forceinline__ int maxima_narrow(int found, int k, bool in_or
 }
 
 /* Writes an element of the answer. Only of a real the key does not say which bits it has. */
-template <typename BITS, bool REAL>
+template <typename BITS>
 static __device__ __forceinline__ void maxima_write(const struct topk_rows &rows, int64_t row,
                                                     int rank, BITS key, int64_t index)
 {
@@ -685,64 +748,77 @@ static __device__ __forceinline__ void maxima_write(const struct topk_rows &rows
 
     rows.indices[slot] = index;
     static_cast<BITS *>(rows.values)[slot] =
-        REAL ? topk_row<BITS>(rows, row)[index] : key ^ static_cast<BITS>(rows.flip);
+        rows.is_real ? topk_row<BITS>(rows, row)[index] : key ^ static_cast<BITS>(rows.flip);
 }
 
-/* The list of all `count` pieces. */
-template <typename BITS>
-static __device__ __forceinline__ void maxima_all(int count, struct maxima_shared<BITS> *shared)
+/* From the maxima of a row to a list of groups, and how many. Where the tiles' are too many for the registers, they are
+ * read once more. */
+template <typename BITS, typename SHAPE>
+static __device__ __forceinline__ int maxima_list_groups(const BITS *tile_maxima,
+                                                         const BITS *group_maxima, int groups,
+                                                         int k, struct maxima_shared<BITS> *shared)
 {
-    if (static_cast<int>(threadIdx.x) < count)
-        shared->list[threadIdx.x] = threadIdx.x;
-    __syncthreads();
+    constexpr int block = SHAPE::BLOCK;
+    const int tiles = (groups + MAXIMA_GROUPS - 1) / MAXIMA_GROUPS;
+    const BITS *maxima = SHAPE::HAS_TILES ? tile_maxima : group_maxima;
+    const int total = SHAPE::HAS_TILES ? tiles : groups;
+    int found;
+
+    if (!SHAPE::HAS_TILES || tiles <= MAXIMA_HELD * block) {
+        const struct maxima_all<BITS> all = {
+            maxima, total
+        };
+
+        found = maxima_find_held<block>(all, k, MAXIMA_BY_PARTS, shared);
+    } else {
+        const struct maxima_all<BITS, MAXIMA_AT_ONCE> all = {
+            maxima, total
+        };
+
+        found = maxima_find<block>(all, k, MAXIMA_BY_PARTS, shared);
+    }
+
+    const int count = maxima_narrow<block>(found, k, !SHAPE::HAS_TILES, shared);
+
+    if (!SHAPE::HAS_TILES)
+        return count;
+
+    const struct maxima_groups<BITS, SHAPE> of_tiles = {
+        group_maxima, shared->list, count, static_cast<uint32_t>(groups)
+    };
+
+    found = maxima_find_held<block>(of_tiles, k, MAXIMA_BY_LEVEL, shared);
+    return maxima_narrow<block>(found, k, true, shared);
 }
 
-/* From the maxima of a row to its answer, by one block. A level of few pieces needs no maxima. */
-template <typename BITS, bool REAL, typename SHAPE>
+/* From the maxima of a row to its answer, by one block. Few groups need no maxima. */
+template <typename BITS, typename SHAPE>
 static __device__ __forceinline__ void
 maxima_finish(const struct topk_rows &rows, int64_t row, const struct maxima_span<BITS> &span,
               const BITS *tile_maxima, const BITS *group_maxima)
 {
     __shared__ struct maxima_shared<BITS> shared;
     const int k = static_cast<int>(rows.k);
-    const int64_t groups =
-        (span.end + maxima_group<BITS, SHAPE>() - 1) / maxima_group<BITS, SHAPE>();
-    const int tiles = static_cast<int>((groups + MAXIMA_GROUPS - 1) / MAXIMA_GROUPS);
-    int count;
+    const int groups = static_cast<int>((span.end + maxima_group<BITS, SHAPE>() - 1) /
+                                        maxima_group<BITS, SHAPE>());
+    const bool has_levels = groups > MAXIMA_GROUPS;
+    int count = groups;
 
-    if (tiles == 1) {
-        count = static_cast<int>(groups);
-        maxima_all(count, &shared);
-    } else {
-        const struct maxima_tiles<BITS> all = {
-            tile_maxima, tiles
-        };
+    if (has_levels)
+        count = maxima_list_groups<BITS, SHAPE>(tile_maxima, group_maxima, groups, k, &shared);
+    else if (static_cast<int>(threadIdx.x) < groups)
+        shared.list[threadIdx.x] = threadIdx.x;
+    __syncthreads();
 
-        count = tiles;
-        if (tiles <= MAXIMA_ALL)
-            maxima_all(tiles, &shared);
-        else
-            count = maxima_narrow<SHAPE::BLOCK>(
-                tiles <= all.LOADS * SHAPE::BLOCK ? maxima_find_held<SHAPE::BLOCK>(all, k, &shared)
-                                                  : maxima_find<SHAPE::BLOCK>(all, all, k, &shared),
-                k, false, &shared);
-
-        const struct maxima_groups<BITS, SHAPE> of_tiles = {
-            group_maxima, shared.list, count, static_cast<uint32_t>(groups)
-        };
-
-        count = maxima_narrow<SHAPE::BLOCK>(maxima_find_held<SHAPE::BLOCK>(of_tiles, k, &shared), k,
-                                            true, &shared);
-    }
-
-    const struct maxima_elements<BITS, REAL, SHAPE> elements = {
+    const struct maxima_elements<BITS, SHAPE> elements = {
         span, shared.list, count
     };
-    const int found = maxima_find_held<SHAPE::BLOCK>(elements, k, &shared);
+    const int found = maxima_find_held<SHAPE::BLOCK>(
+        elements, k, has_levels ? MAXIMA_BY_LEVEL : MAXIMA_BY_PARTS, &shared);
 
     maxima_ranked<SHAPE::BLOCK>(&shared, found, [&](struct maxima_item<BITS> item, int rank) {
         if (rank < k)
-            maxima_write<BITS, REAL>(rows, row, rank, item.key, elements.index(item.place));
+            maxima_write(rows, row, rank, item.key, elements.index(item.place));
     });
     if (threadIdx.x == 0)
         rows.count[row] = rows.k;

@@ -15,14 +15,16 @@ enum {
     MAXIMA_SHORT_LOADS =
         1, /* the same for short rows, so that more blocks read and less is read again */
     MAXIMA_SHORT_TILES = 64, /* long ones: so many make a short row */
-    MAXIMA_HELD = 16,        /* maxima of tiles that a thread holds in registers */
+    MAXIMA_BATCH_TILES = 16, /* and so many one of a batch */
+    MAXIMA_HELD = 16,        /* maxima that a thread holds in registers */
+    MAXIMA_AT_ONCE = 4,      /* and that it reads at once, where it has more */
 
     /* what one block narrows down */
     MAXIMA_ONE_K_MAX = 32,
     MAXIMA_PARTS = 64,  /* that a level is dealt to, in turn */
     MAXIMA_FOUND = 128, /* items that a level may leave before they are counted out exactly */
     MAXIMA_LIST = 32,   /* pieces that a level leaves to the next */
-    MAXIMA_ALL = 64,    /* so few tiles all go on */
+    MAXIMA_ALL = 64,    /* tiles that a level takes */
 
     /* what the grid narrows down */
     MAXIMA_K_MAX = 2048,

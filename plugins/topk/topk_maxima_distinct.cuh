@@ -10,7 +10,8 @@
 
 static_assert(1 << DISTINCT_PART_BITS == int{MAXIMA_PARTS}, "");
 static_assert(DISTINCT_BLOCKS_MAX * DISTINCT_K_MAX % DISTINCT_BLOCK == 0, "");
-static_assert(DISTINCT_RANKED == int{MAXIMA_PARTS}, "");
+static_assert(DISTINCT_RANKED % MAXIMA_PARTS == 0, "");
+static_assert(int{DISTINCT_RANKED} <= DISTINCT_WARPS * DISTINCT_K_MAX, "");
 static_assert(int{DISTINCT_K_MAX} == int{MAXIMA_ONE_K_MAX}, "");
 
 /* Keys that occur in the row's first tile, so that nowhere else one of them is at its lowest index. One is in a[], at
@@ -155,8 +156,7 @@ static __device__ __forceinline__ void distinct_issue(uint64_t *loaded)
 /* What a warp has of it, a slot per lane. */
 template <typename BITS> struct distinct_table {
     BITS a, b, limit;
-    uint32_t factor;
-    bool is_there; /* else none is known */
+    uint32_t factor; /* 0 if none is known */
 };
 
 /* Whether an element of this key is not wanted outside of the first tile. All lanes of the warp call it. */
@@ -211,8 +211,7 @@ distinct_look(const struct distinct_known<BITS> *known, const unsigned *flag, un
     struct distinct_table<BITS> table = {
     };
 
-    table.is_there = __shfl_sync(0xffffffffu, peeked, 0) != 0;
-    if (table.is_there) {
+    if (__shfl_sync(0xffffffffu, peeked, 0) != 0) {
         distinct_acquire(flag);
         table.a = __ldcg(&known->a[lane]);
         table.b = __ldcg(&known->b[lane]);

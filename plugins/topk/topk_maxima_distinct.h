@@ -22,9 +22,13 @@ enum {
     /* what is read again */
     DISTINCT_BLOCKS_MAX = 256, /* that share the groups */
     DISTINCT_PART_BITS = 6,
-    DISTINCT_GROUPS = 32, /* where more would be read again, their maxima raise the limit first */
+    DISTINCT_GROUPS = MAXIMA_LIST,  /* that one block takes; more raise the limit first */
+    DISTINCT_AHEAD = 1024,          /* the row's first groups, whose maxima count by themselves */
+    DISTINCT_DENSE = 64,            /* numbers from the limit on, each of which may be known */
+    DISTINCT_COPY_BYTES = 32 << 10, /* of the maxima of tiles */
     DISTINCT_OWN = MAXIMA_ALL * MAXIMA_GROUPS,
-    DISTINCT_RANKED = 64, /* entries in all that are ranked by counting */
+    DISTINCT_FEW = 128,    /* threads with an element that is not below the limit */
+    DISTINCT_RANKED = 256, /* entries in all that are ranked by counting */
     DISTINCT_ITEMS = DISTINCT_BLOCKS_MAX * DISTINCT_K_MAX / DISTINCT_BLOCK /* else, of a thread */
 };
 

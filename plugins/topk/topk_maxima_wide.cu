@@ -10,8 +10,9 @@
  *
  * The k best groups by (maximum, lower place first) hold the k best elements. Of their elements those not below
  * the k-th maximum are at least k and, where the best do not stand close together, hardly more: each of these is
- * ranked among them. Where they are more than a block holds, the digits of the elements' own keys and places
- * come first, so the answer is exact whatever the data.
+ * ranked among them. Where they do, as in sorted data, most of the groups are neighbours and one block's: for a k up to
+ * WIDE_ALONE_K_MAX it leaves only the k best of its own. Where still more are left than a block holds, the digits of the
+ * elements' own keys and places come first, so the answer is exact whatever the data.
  */
 #include "topk_maxima.cuh"
 #include <cooperative_groups.h>
@@ -20,7 +21,11 @@ enum {
     WIDE_BLOCK = 1024,
     WIDE_WARPS = WIDE_BLOCK / 32,
     WIDE_BITS = MAXIMA_WIDE_BITS,
-    WIDE_BINS = 1 << WIDE_BITS /* two per thread */
+    WIDE_BINS = 1 << WIDE_BITS, /* two per thread */
+
+    /* so many groups of one block are worth a search of its own, for so small a k */
+    WIDE_ALONE_HITS = 8,
+    WIDE_ALONE_K_MAX = 256
 };
 
 /* What the blocks share. Bins are used in turn, so that some can be cleared while others are read. */
@@ -55,6 +60,7 @@ template <typename BITS> struct wide_shared {
     BITS lows[WIDE_WARPS], highs[WIDE_WARPS];
     struct wide_known<BITS> known;
     int hit_count;
+    uint32_t hit_first, hit_last; /* the least and the largest of hits[] */
 };
 
 /* --- what is selected from: each() calls use(is_there, key, index) with whole warps -------------------- */
@@ -80,7 +86,7 @@ template <typename BITS> struct wide_groups {
     }
 };
 
-template <typename BITS, bool REAL> struct wide_elements {
+template <typename BITS> struct wide_elements {
     struct maxima_span<BITS> span;
     const uint32_t *hits;
     int hit_count;
@@ -93,7 +99,7 @@ template <typename BITS, bool REAL> struct wide_elements {
     {
         for (int h = threadIdx.x / 32; h < hit_count; h += WIDE_WARPS) {
             const uint32_t group = hits[h];
-            const struct maxima_elements<BITS, REAL> in = {
+            const struct maxima_elements<BITS> in = {
                 span, &group, 1
             };
             BITS bits[MAXIMA_LOADS][in.WIDTH];
@@ -102,11 +108,12 @@ template <typename BITS, bool REAL> struct wide_elements {
 #pragma unroll
             for (int l = 0; l < MAXIMA_LOADS; l++)
                 there[l] = in.fetch(l * 32 + threadIdx.x % 32, bits[l]);
+            maxima_to_keys(span, bits);
 #pragma unroll
             for (int l = 0; l < MAXIMA_LOADS; l++)
 #pragma unroll
                 for (int j = 0; j < in.WIDTH; j++)
-                    use(there[l] >> j & 1, in.key(bits[l][j]),
+                    use(there[l] >> j & 1, bits[l][j],
                         in.index((l * 32 + threadIdx.x % 32) * in.WIDTH + j));
         }
     }
@@ -197,13 +204,15 @@ static __device__ __forceinline__ void wide_tally(unsigned *bins, bool counts, u
     }
 }
 
-/* Takes the digit of the k-th best item, which the grid's bins hold, into what is known. */
+/* Takes the digit of the k-th best item, which the grid's bins hold, or the block's where these are NULL, into what is
+ * known. */
 template <typename BITS>
 static __device__ void wide_pick(struct wide_shared<BITS> *shared, const unsigned *bins,
                                  struct wide_digit d)
 {
     const int high = WIDE_BINS - 1 - 2 * static_cast<int>(threadIdx.x), low = high - 1;
-    const unsigned in_high = __ldcg(&bins[high]), in_low = __ldcg(&bins[low]);
+    const unsigned in_high = bins ? __ldcg(&bins[high]) : shared->bins[high];
+    const unsigned in_low = bins ? __ldcg(&bins[low]) : shared->bins[low];
     const uint64_t need = shared->known.need;
     unsigned total;
     const unsigned above = topk_prefix(in_high + in_low, shared->sums, &total);
@@ -238,31 +247,61 @@ static __device__ __forceinline__ struct wide_known<BITS> wide_between(BITS low,
     return known;
 }
 
-/* Finds what is to be known of the k-th best of more items. Its key is from low to high, and no key is above
- * that. `turn` is the bins' that come next. All blocks find the same. */
-template <typename BITS, typename SOURCE>
-static __device__ void wide_find(const SOURCE &source, struct wide_known<BITS> known,
-                                 struct wide_scratch<BITS> scratch,
-                                 struct wide_shared<BITS> *shared, int *turn)
+/* The tail of a place falls as its index rises. */
+template <typename SOURCE>
+static __device__ __forceinline__ uint64_t wide_tail_last(const SOURCE &source)
 {
-    int key_left = wide_bits(static_cast<BITS>(~known.key_mask)),
-        tail_left = wide_bits(source.last());
-    const uint64_t tail_last = (UINT64_C(1) << tail_left) - 1;
+    return (UINT64_C(1) << wide_bits(source.last())) - 1;
+}
+
+/* Takes into what is known that the place of the k-th best item is from first to last. */
+template <typename BITS>
+static __device__ __forceinline__ void wide_within(struct wide_known<BITS> *known,
+                                                   uint64_t tail_last, int64_t first, int64_t last)
+{
+    const uint64_t high = tail_last - static_cast<uint64_t>(first);
+    const uint64_t low = tail_last - static_cast<uint64_t>(last);
+
+    known->tail_mask = tail_last & ~UINT64_C(0) << wide_bits(high ^ low);
+    known->tail_prefix = high & known->tail_mask;
+}
+
+/* Adds the block's bins to the grid's, and waits for all blocks. */
+template <typename BITS>
+static __device__ __forceinline__ void wide_add(const struct wide_shared<BITS> *shared,
+                                                unsigned *bins)
+{
+    for (int bin = threadIdx.x; bin < WIDE_BINS; bin += WIDE_BLOCK)
+        if (shared->bins[bin] > 0)
+            atomicAdd(&bins[bin], shared->bins[bin]);
+    cooperative_groups::this_grid().sync();
+}
+
+/* Finds what is to be known of the k-th best of more items, of all blocks with the grid's bins: `turn` is those that
+ * come next; else, without any, of the block's own. */
+template <typename BITS, typename SOURCE>
+static __device__ __forceinline__ void wide_find(const SOURCE &source,
+                                                 struct wide_known<BITS> known, unsigned *grid_bins,
+                                                 struct wide_shared<BITS> *shared, int *turn)
+{
+    const uint64_t tail_last = wide_tail_last(source);
+    int key_left = wide_bits(static_cast<BITS>(~known.key_mask));
+    int tail_left = wide_bits(tail_last & ~known.tail_mask);
 
     __syncthreads();
     if (threadIdx.x == 0)
         shared->known = known;
     while (known.need != known.match) {
         const struct wide_digit d = wide_next(key_left, tail_left);
-        unsigned *bins = scratch.bins + *turn * WIDE_BINS;
+        unsigned *bins = grid_bins ? grid_bins + *turn * WIDE_BINS : NULL;
         const unsigned mask = (1u << d.bits) - 1;
 
-        *turn = (*turn + 1) % 3;
+        *turn = bins ? (*turn + 1) % 3 : *turn;
         for (int bin = threadIdx.x; bin < WIDE_BINS; bin += WIDE_BLOCK)
             shared->bins[bin] = 0;
-        if (blockIdx.x == gridDim.x - 1)
+        if (bins && blockIdx.x == gridDim.x - 1)
             for (int bin = threadIdx.x; bin < WIDE_BINS; bin += WIDE_BLOCK)
-                scratch.bins[*turn * WIDE_BINS + bin] = 0;
+                grid_bins[*turn * WIDE_BINS + bin] = 0;
         __syncthreads();
         source.each([&](bool is_there, BITS key, int64_t index) {
             const uint64_t tail = tail_last - static_cast<uint64_t>(index);
@@ -272,10 +311,8 @@ static __device__ void wide_find(const SOURCE &source, struct wide_known<BITS> k
                        static_cast<unsigned>(number >> d.shift) & mask);
         });
         __syncthreads();
-        for (int bin = threadIdx.x; bin < WIDE_BINS; bin += WIDE_BLOCK)
-            if (shared->bins[bin] > 0)
-                atomicAdd(&bins[bin], shared->bins[bin]);
-        cooperative_groups::this_grid().sync();
+        if (bins)
+            wide_add(shared, bins);
         wide_pick(shared, bins, d);
         known = shared->known;
         key_left -= d.is_tail ? 0 : d.bits;
@@ -291,25 +328,66 @@ template <typename BITS>
 static __device__ void wide_hit(const struct wide_groups<BITS> &groups,
                                 struct wide_shared<BITS> *shared)
 {
-    const uint64_t tail_last = (UINT64_C(1) << wide_bits(groups.last())) - 1;
+    const uint64_t tail_last = wide_tail_last(groups);
     const struct wide_known<BITS> known = shared->known;
 
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         shared->hit_count = 0;
+        shared->hit_first = UINT32_MAX;
+        shared->hit_last = 0;
+    }
     __syncthreads();
     groups.each([&](bool is_there, BITS key, int64_t index) {
-        if (is_there && wide_is_selected(known, key, tail_last - static_cast<uint64_t>(index)))
-            shared->hits[atomicAdd(&shared->hit_count, 1)] = static_cast<uint32_t>(index);
+        if (is_there && wide_is_selected(known, key, tail_last - static_cast<uint64_t>(index))) {
+            const uint32_t group = static_cast<uint32_t>(index);
+
+            shared->hits[atomicAdd(&shared->hit_count, 1)] = group;
+            atomicMin(&shared->hit_first, group);
+            atomicMax(&shared->hit_last, group);
+        }
     });
     __syncthreads();
 }
 
+/* Whether the block's groups alone have more than k elements of at least that key. */
+template <typename BITS>
+static __device__ __forceinline__ bool wide_has_more(const struct wide_elements<BITS> &elements,
+                                                     BITS key_least, int64_t k,
+                                                     struct wide_shared<BITS> *shared)
+{
+    unsigned count = 0;
+
+    if (threadIdx.x == 0)
+        shared->sums[0] = 0;
+    __syncthreads();
+    elements.each([&](bool is_there, BITS key, int64_t) { count += is_there && key >= key_least; });
+    atomicAdd(&shared->sums[0], count);
+    __syncthreads();
+    return shared->sums[0] > k;
+}
+
+/* What is known at first of the k-th best of the block's own elements, all of which are in its groups. */
+template <typename BITS>
+static __device__ __forceinline__ struct wide_known<BITS>
+wide_alone(const struct wide_elements<BITS> &elements, BITS low, BITS high, uint64_t k,
+           const struct wide_shared<BITS> *shared) {
+    const struct maxima_span<BITS> &span = elements.span;
+    const int64_t first = shared->hit_first * maxima_group<BITS>() - span.begin;
+    const int64_t last = (shared->hit_last + int64_t{1}) * maxima_group<BITS>() - 1 - span.begin;
+    struct wide_known<BITS> known = wide_between(low, high, k);
+
+    wide_within(&known, wide_tail_last(elements), first > 0 ? first : 0,
+                last < elements.last() ? last : elements.last());
+    return known;
+}
+
 /* Puts the selected elements of all blocks into one list, as far as there is room. */
 template <typename BITS, typename SOURCE>
-static __device__ void wide_collect(const SOURCE &source, const struct wide_known<BITS> &known,
-                                    struct wide_scratch<BITS> scratch, unsigned *counter)
+static __device__ __forceinline__ void
+wide_collect(const SOURCE &source, const struct wide_known<BITS> &known,
+             struct wide_scratch<BITS> scratch, unsigned *counter)
 {
-    const uint64_t tail_last = (UINT64_C(1) << wide_bits(source.last())) - 1;
+    const uint64_t tail_last = wide_tail_last(source);
     const unsigned lower_lanes = (1u << threadIdx.x % 32) - 1;
 
     source.each([&](bool is_there, BITS key, int64_t index) {
@@ -361,7 +439,7 @@ static __device__ void wide_write(const struct topk_rows &rows, int found,
         rows.count[0] = rows.k;
 }
 
-template <typename BITS, bool REAL>
+template <typename BITS>
 static __global__ void __launch_bounds__(WIDE_BLOCK)
     topk_maxima_wide_kernel(struct topk_rows rows, struct wide_scratch<BITS> scratch)
 {
@@ -380,27 +458,43 @@ static __global__ void __launch_bounds__(WIDE_BLOCK)
     int turn = 0;
 
     wide_bounds(scratch.tiles, tiles, rows.k, shared, &low, &high);
-    if (count > rows.k)
+    if (count > rows.k) {
+        const int64_t last = rows.k * MAXIMA_GROUPS - 1;
+
         known = wide_between(low, high, rows.k);
-    wide_find(groups, known, scratch, shared, &turn);
+        if (low == high) /* each tile has a group with that maximum */
+            wide_within(&known, wide_tail_last(groups), 0, last < count ? last : count - 1);
+    }
+    wide_find(groups, known, scratch.bins, shared, &turn);
     wide_hit(groups, shared);
 
-    const struct wide_elements<BITS, REAL> elements = {
+    const struct wide_elements<BITS> elements = {
         span, shared->hits, shared->hit_count
     };
 
     known = shared->known;
     known.tail_prefix = known.tail_mask = 0; /* of groups */
-    wide_collect(elements, known, scratch, &scratch.found[0]);
-    cooperative_groups::this_grid().sync();
+    low = known.key_prefix;
 
-    unsigned found = __ldcg(&scratch.found[0]);
+    /* A block leaves at most k of its own; where still too many are left in all, the grid finds the k best. */
+    bool is_alone = rows.k <= WIDE_ALONE_K_MAX && shared->hit_count >= WIDE_ALONE_HITS &&
+                    wide_has_more(elements, low, rows.k, shared);
+    unsigned found = 0;
 
-    if (found > MAXIMA_WIDE_FOUND) {
-        wide_find(elements, wide_between(known.key_prefix, high, rows.k), scratch, shared, &turn);
-        wide_collect(elements, shared->known, scratch, &scratch.found[1]);
+#pragma unroll 1
+    for (int round = 0; round < 2; round++) {
+        if (is_alone || round > 0) {
+            known = is_alone ? wide_alone(elements, low, high, rows.k, shared)
+                             : wide_between(low, high, rows.k);
+            wide_find(elements, known, is_alone ? NULL : scratch.bins, shared, &turn);
+            known = shared->known;
+        }
+        wide_collect(elements, known, scratch, &scratch.found[round]);
         cooperative_groups::this_grid().sync();
-        found = __ldcg(&scratch.found[1]);
+        found = __ldcg(&scratch.found[round]);
+        if (found <= MAXIMA_WIDE_FOUND)
+            break;
+        is_alone = false;
     }
     wide_write(rows, static_cast<int>(found), scratch, shared);
 }
@@ -438,11 +532,10 @@ static enum gpurun_status wide_launch(struct gpurun_ctx *ctx, struct topk_rows r
     config.stream = gpurun_cuda_stream(ctx);
     config.attrs = &attribute;
     config.numAttrs = 1;
-    GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(topk_maxima_wide_kernel<BITS, REAL>,
+    GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(topk_maxima_wide_kernel<BITS>,
                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
                                               sizeof(struct wide_shared<BITS>)));
-    GPURUN_CUDA_TRY(
-        ctx, cudaLaunchKernelEx(&config, topk_maxima_wide_kernel<BITS, REAL>, rows, scratch));
+    GPURUN_CUDA_TRY(ctx, cudaLaunchKernelEx(&config, topk_maxima_wide_kernel<BITS>, rows, scratch));
     return GPURUN_OK;
 }
 

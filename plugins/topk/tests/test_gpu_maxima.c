@@ -123,6 +123,17 @@ static int32_t large_in_few_groups(int64_t i)
     return large_in_few(i, GROUP, MAXIMA_ONE_K_MAX / 4);
 }
 
+/* The tiles' are all the same, so a limit by tiles leaves too many groups, and by parts it finds none. */
+static int32_t same_in_few_groups(int64_t i)
+{
+    return large_in_few(i, GROUP, MAXIMA_ONE_K_MAX / 4) >= 1000 ? 1000 : (int32_t)(i % 3);
+}
+
+static int32_t large_in_few_short_groups(int64_t i)
+{
+    return large_in_few(i, SHORT_GROUP, MAXIMA_ONE_K_MAX / 4);
+}
+
 static int32_t large_in_few_vectors(int64_t i)
 {
     return i % (4 * MAXIMA_PARTS) < 4 ? 1000 + noise(i) % 977 : (int32_t)(i % 3);
@@ -206,7 +217,9 @@ START_TEST(best_in_few_parts)
     const int64_t tiles = MAXIMA_PARTS * (MAXIMA_FOUND / (MAXIMA_ONE_K_MAX - 1) + 2);
 
     prove(large_in_few_tiles, tiles * TILE, ks[_i], 0);
-    prove(large_in_few_groups, (int64_t)MAXIMA_PARTS * TILE, ks[_i], 2);
+    prove(large_in_few_groups, (int64_t)(MAXIMA_PARTS + 9) * TILE, ks[_i], 2);
+    prove(same_in_few_groups, (int64_t)(MAXIMA_PARTS + 9) * TILE, ks[_i], 0);
+    prove(large_in_few_short_groups, (int64_t)MAXIMA_PARTS * TILE, ks[_i], 2);
     prove(large_in_few_vectors, 5 * TILE + 11, ks[_i], 0);
     prove(large_in_few_vectors, MAXIMA_GROUPS * GROUP - 9, ks[_i], 0);
 }
@@ -217,6 +230,24 @@ START_TEST(more_than_is_ranked_at_once)
     prove(more_than_is_ranked, 8 * TILE, ks[_i], 3);
     prove(rising, MAXIMA_WIDE_FOUND + 1, ks[_i], 0);
     prove(lowest, MAXIMA_WIDE_FOUND, ks[_i], 0);
+}
+END_TEST
+
+/* Rows of a batch, so cut where there are more of them than multiprocessors; and longer ones. */
+START_TEST(rows_of_a_batch)
+{
+    static const int64_t edges[] = {SHORT_GROUP, SHORT_TILE, MAXIMA_BATCH_TILES * TILE};
+
+    for (size_t e = 0; e < sizeof(edges) / sizeof(edges[0]); e++)
+        for (int64_t n = edges[e] - 1; n <= edges[e] + 1; n++) {
+            struct job *job = job_new(GPURUN_INT32, 3, n, ks[_i], (int)(n % (OFFSET_MAX + 1)));
+            int32_t *in = job->tensors[0].host;
+
+            for (int64_t i = 0; i < job->tensors[0].elems; i++)
+                in[i] = i < n ? noise(i) : i < 2 * n ? one_of_ten(i) : rising(i);
+            job->ctx.device.sm_count = 1;
+            job_prove(job);
+        }
 }
 END_TEST
 
@@ -242,6 +273,46 @@ static int32_t tied_then_noise(int64_t i)
 static int32_t lowest_then_ten(int64_t i)
 {
     return i < TILE ? INT32_MIN : noise(i) % 10;
+}
+
+/* Whole numbers that repeat: where each is known to occur says how far one has to look. */
+static int32_t many_thousand(int64_t i)
+{
+    return noise(i) % 6000;
+}
+
+/* Every other number never occurs. */
+static int32_t even(int64_t i)
+{
+    return 2 * (noise(i) % 3000);
+}
+
+/* Groups of the same number, the first ones; the lowest, of key 0, occurs once, far behind tiles that are all known. */
+static int32_t lowest_once(int64_t i)
+{
+    return i == KNOWN_N - TILE ? INT32_MIN : INT32_MIN + 1 + (int32_t)(i / GROUP % 9);
+}
+
+/* Numbers that repeat, but the largest only at the very end. */
+static int32_t largest_at_last(int64_t i)
+{
+    return i == KNOWN_N - 1 ? 6000 : many_thousand(i);
+}
+
+/* In one tile, so many of the largest, one for each of as many threads, and then more. */
+static int64_t ties;
+
+static int32_t tied(int64_t i)
+{
+    return i % 63 == 5 && i / 63 < ties ? 9 : -5;
+}
+
+/* So many groups that hold something not below the limit of two values, far from each other. */
+static int64_t large_groups;
+
+static int32_t large_in_groups(int64_t i)
+{
+    return i % GROUP == 11 && i / GROUP < large_groups ? (i / GROUP % 2 ? 5 : 1000) : -1;
 }
 
 /* Each group has the same maximum, and few have a value between that and the others', each its own. */
@@ -306,6 +377,32 @@ START_TEST(distinct_known)
     prove_distinct(lowest_then_ten, KNOWN_N, distinct_ks[_i], 1);
     prove_distinct(hidden_in_last_tiles, KNOWN_N, distinct_ks[_i], 0);
     prove_distinct(colliding, KNOWN_N, distinct_ks[_i], 0);
+}
+END_TEST
+
+/* What one block takes: as much as it ranks, or is by its threads, and one more. */
+START_TEST(distinct_few)
+{
+    static const int64_t counts[] = {DISTINCT_FEW, DISTINCT_RANKED};
+    static int32_t (*const all[])(int64_t) = {rising, falling, lowest, one_of_ten, thousand};
+
+    for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++)
+        for (ties = counts[c]; ties <= counts[c] + 1; ties++)
+            prove_distinct(tied, TILE, distinct_ks[_i], 0);
+    for (large_groups = DISTINCT_GROUPS; large_groups <= DISTINCT_GROUPS + 1; large_groups++)
+        prove_distinct(large_in_groups, 5 * TILE, 2, 1);
+    for (size_t d = 0; d < sizeof(all) / sizeof(all[0]); d++)
+        prove_distinct(all[d], TILE, distinct_ks[_i], 3);
+}
+END_TEST
+
+START_TEST(distinct_dense)
+{
+    static int32_t (*const all[])(int64_t) = {many_thousand, even, lowest_once, largest_at_last};
+
+    for (size_t d = 0; d < sizeof(all) / sizeof(all[0]); d++)
+        prove_distinct(all[d], KNOWN_N, distinct_ks[_i], (int)d);
+    prove_distinct(many_thousand, DISTINCT_AHEAD * GROUP + 1, distinct_ks[_i], 0);
 }
 END_TEST
 
@@ -417,10 +514,13 @@ int main(void)
     tcase_add_loop_test(tests, ordered_and_tied, 0, k_count);
     tcase_add_loop_test(tests, best_in_few_parts, 0, k_count);
     tcase_add_loop_test(tests, more_than_is_ranked_at_once, 0, k_count);
+    tcase_add_loop_test(tests, rows_of_a_batch, 0, k_count - 2);
     tcase_add_loop_test(tests, rows_of_long_numbers, 0, 4);
     tcase_add_loop_test(distinct, distinct_sizes, 0, distinct_k_count);
     tcase_add_loop_test(distinct, distinct_ordered_and_tied, 0, distinct_k_count);
     tcase_add_loop_test(distinct, distinct_known, 0, distinct_k_count);
+    tcase_add_loop_test(distinct, distinct_few, 0, distinct_k_count);
+    tcase_add_loop_test(distinct, distinct_dense, 0, distinct_k_count);
     tcase_add_loop_test(distinct, distinct_long_lists, 0, distinct_k_count);
     tcase_add_loop_test(distinct, distinct_long_numbers, 0, 4);
     tcase_add_test(tests, what_it_does_not_do);
