@@ -285,7 +285,12 @@ template <bool IS_ALIGNED, typename ELEM>
 static __device__ __forceinline__ int conv_shift(const struct conv_job &job,
                                                  const struct conv_tile &tile, int line)
 {
-    return IS_ALIGNED ? 0 : tile.begin - conv_find_row<IS_ALIGNED, ELEM, 0>(job, tile, line).first;
+    const int32_t y = IS_ALIGNED ? 0 : conv_border_at(tile.top + line, job.height, job.border);
+    const unsigned from = static_cast<unsigned>(reinterpret_cast<uintptr_t>(job.in)) / sizeof(ELEM);
+
+    return IS_ALIGNED || y < 0
+               ? 0
+               : (from + y * static_cast<unsigned>(job.in_pitch)) & conv_within<ELEM>();
 }
 
 #endif
