@@ -2,21 +2,23 @@
  * conv, variant "vector": bytes by masks that are the product of a column and a row, through tensor cores.
  *
  * Along the row: 16 results of a row of the image are a product of a band matrix of the mask's row, 16 x 32 KS, with the
- * bytes around them (mma m16n8k32, signed bytes by bytes into int32), 8 rows of the image at a time. Weights have two
- * digits of base 128, so two products make the sums. Down the column: the sums of 16 rows are cut in two pieces of 10
- * bits, which as halves are the other factor of a band matrix of the mask's column (mma m16n8k16 into float): 16 results
- * of 8 rows. What a lane holds of the first product is what it must hold of the second one's factor: nothing moves
- * between lanes until the results are bytes.
+ * bytes around them (mma m16n8k32, bytes by bytes into int32), 8 rows of the image at a time. A weight above 255 or below 0
+ * has a second digit of base 256; the second digits' band is as narrow as what of it is not 0: 32 KH. Down the column: the
+ * sums are cut in two pieces, of 8 and of 11 bits, which as halves are one factor of a product with a band matrix of the
+ * mask's column (mma m16n8k16 into float): 16 rows of 8 results. What a lane holds of the first product is what it must hold
+ * of the second one's factor, and of that it holds neighbours in a row of the answer.
  *
- * All is exact. Sums along the row are within 2^19; 2^19 is added, so that pieces are from 0 to 1023, and a half of 1024 +
- * piece is 0x6400 with the piece in its lowest bits. Sums of those times the column's weights are within 2^22; floats begin
- * as 1.5 * 2^23, so that their bits are an integer's. What was added comes off at the end, in one constant.
+ * All is exact. Sums along the row are from 0 to 2^19 - 1, with what is added where weights are negative, so each piece is
+ * at most 2047: the bits of such a number are a half, of it times 2^-24, and cutting is one byte permutation per piece and
+ * two sums. Sums of those times the column's weights are below 2^22 units of 2^-24, which floats hold. Most masks (box,
+ * gaussian) have no negative weights and end with a shift by 22: 256 * high + low, rounded towards zero, has lost nothing
+ * that counts, and above 2^15 the result is the second byte of its bits.
  *
  * Mapping  a block of 8 warps takes 256 elements of a band of rows and walks down, 16 rows a stage (conv_lines.cuh), 32
  *          elements a warp. The pieces of the last BLOCKS stages stay in registers.
- * Memory   each row is read (band + height - 1) / band * (256 + halo) / 256 times in all. Results leave as 8 bytes a lane,
+ * Memory   each row is read (band + height - 1) / band * (256 + 32 KS) / 256 times in all. Results leave as 8 bytes a lane,
  *          32 a row.
- * Bound    tensor instructions: per 512 results 8 KS along the row and 8 BLOCKS down the column.
+ * Bound    tensor instructions: per 512 results 4 (KS + KH) along the row and 8 BLOCKS down the column.
  * Limits   the mask must be a product of whole numbers whose magnitudes add up to 2055 along the row and 2048 down the
  *          column; compute capability 8.0.
  */
@@ -30,19 +32,20 @@ enum {
     PRODUCT_BLOCK = 32 * PRODUCT_WARPS,
     PRODUCT_ELEMS = PRODUCT_WARPS * PRODUCT_WARP_ELEMS,
     PRODUCT_ROWS = 16, /* of a stage */
-    PRODUCT_STAGES = 5,
+    PRODUCT_STAGES = 4,
     PRODUCT_TURNS = 16, /* stages' rows of results of a block: at most, and where blocks are few */
     PRODUCT_TURNS_LEAST = 2,
-    PRODUCT_PIECE_BITS = 10,
-    PRODUCT_DIGIT_BITS = 7,
-    PRODUCT_ROW_MAX = 2055, /* 255 times it is below 2^19 */
+    PRODUCT_LOW_BITS = 8, /* of a sum along the row; 11 are high */
+    PRODUCT_DIGIT = 256,
+    PRODUCT_ROW_MAX = 2055, /* 256 more than 255 times it are below 2^19 */
     PRODUCT_COLUMN_MAX = 2048,
+    PRODUCT_FAST_SHIFT = 22, /* of results that are fast, whose sums count in units of 2^-24 ... */
+    PRODUCT_FAST_SCALE = 4,
+    PRODUCT_FAST_BEGIN = 1 << 15, /* ... above a number that leaves 8 bits behind the point */
+    PRODUCT_FAST_BITS = 8,
 };
 
-#define PRODUCT_OFFSET   (1 << 19)
-#define PRODUCT_MAGIC    0x4B400000u /* the bits of 1.5 * 2^23 */
-#define PRODUCT_ONE      0x64006400u /* two halves of 1024 */
-#define PRODUCT_LOW_BITS 0x03FF03FFu
+#define PRODUCT_MIDDLE 0.75f /* floats about it are 2^-24 apart */
 
 /* The band matrices as what stands on their diagonals. KS: products along the row, of 32 bytes each; BLOCKS: down the
  * column, of 16 rows each. */
@@ -51,12 +54,16 @@ template <int KS, int BLOCKS> struct product_mask {
                     5]; /* two digits: byte i is of element k and result m with k - m = i - 15 */
     uint16_t column[16 * BLOCKS + 16]; /* halves: i is of row k and result n with k - n = i - 15 */
     int32_t lead;    /* elements before 16 results that the row's band begins with */
-    uint32_t excess; /* what sums are too large by */
+    int32_t offset;  /* what is added to sums along the row, in units of a second digit */
+    uint32_t excess; /* what sums are too large by, unless they are fast */
+    float begin;     /* of sums that are */
+    int32_t
+        digit; /* 256, for the unit that multiplies, which has less to do than the one that shifts */
 };
 
 template <int KS> static __host__ __device__ constexpr int product_span()
 {
-    return PRODUCT_ELEMS + 32 * KS;
+    return PRODUCT_ELEMS + 32 * KS + 16;
 }
 
 template <int KS>
@@ -66,21 +73,34 @@ struct product_ring : conv_ring<uint8_t, product_span<KS>(), PRODUCT_ROWS, PRODU
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
 /* Both band matrices as a lane holds them. */
-template <int KS, int BLOCKS> struct product_factors {
-    uint32_t row[KS][2][4];
-    uint32_t column[2][BLOCKS][2]; /* of results 0 to 7, and 8 to 15 */
+template <int KS, int KH, int BLOCKS> struct product_factors {
+    uint32_t low[KS][4], high[KH > 0 ? KH : 1][4];
+    uint32_t column[BLOCKS][4];
 };
 
 /* Where a lane stands: of its warp's 32 elements it stores 8, of one row of 8. */
 struct product_lane {
-    int32_t e;    /* the first of its 8 elements */
-    int quarter;  /* which of the four lanes of a row it is */
-    bool has_all; /* all of the warp's results are in the image, and none in the frame */
+    int32_t e;       /* the first of its 8 elements */
+    int quarter;     /* which of the four lanes of a row it is */
+    int place;       /* the word of its lines that it reads first */
+    unsigned stored; /* which of its elements the answer has, a bit each */
+    unsigned framed; /* which of them are the frame's in any row */
+    bool has_all;    /* all of the warp's results are in the image, and none in the frame */
 };
 
-/* sums += a * b, signed bytes by bytes */
-static __device__ __forceinline__ void product_add_bytes(int32_t (&sums)[4], const uint32_t (&a)[4],
-                                                         uint32_t b0, uint32_t b1)
+/* sums += a * b, bytes by bytes */
+static __device__ __forceinline__ void product_add_low(int32_t (&sums)[4], const uint32_t (&a)[4],
+                                                       uint32_t b0, uint32_t b1)
+{
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* The same, signed bytes by bytes. */
+static __device__ __forceinline__ void product_add_high(int32_t (&sums)[4], const uint32_t (&a)[4],
+                                                        uint32_t b0, uint32_t b1)
 {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
@@ -88,21 +108,14 @@ static __device__ __forceinline__ void product_add_bytes(int32_t (&sums)[4], con
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* sums += a * b, halves; sums are the bits of floats */
-static __device__ __forceinline__ void
-product_add_halves(uint32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+/* sums += a * b, halves */
+static __device__ __forceinline__ void product_add_halves(float (&sums)[4], const uint32_t (&a)[4],
+                                                          const uint32_t (&b)[2])
 {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
-        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-/* Of a matrix of 8 x 8 pairs of bytes, two of a row in each lane, the same of its transpose. */
-static __device__ __forceinline__ uint32_t product_transpose(uint32_t pairs)
-{
-    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(pairs));
-    return pairs;
 }
 
 /* Four saturated bytes, the first lowest. */
@@ -121,42 +134,51 @@ static __device__ __forceinline__ uint32_t product_word(const uint32_t *words, i
     return __funnelshift_r(words[at / 4], words[at / 4 + 1], 8 * (at % 4));
 }
 
-template <int KS, int BLOCKS>
-static __device__ __forceinline__ void
-product_find_factors(const struct product_mask<KS, BLOCKS> &mask,
-                     struct product_factors<KS, BLOCKS> *factors)
+/* Which of 16 neighbouring results row m of the band along the row is of: such that a lane ends up with four neighbours,
+ * and the two middle ones of four lanes have changed places. */
+static __device__ __forceinline__ int product_place(int m)
 {
-    const int group = threadIdx.x % 32 / 4, quarter = threadIdx.x % 4;
+    const int pair = m % 8 / 2;
 
-#pragma unroll
-    for (int k = 0; k < KS; k++)
-#pragma unroll
-        for (int digit = 0; digit < 2; digit++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                factors->row[k][digit][i] =
-                    product_word(mask.row[digit],
-                                 32 * k + 16 * (i / 2) + 4 * quarter - group - 8 * (i % 2) + 15);
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-#pragma unroll
-        for (int q = 0; q < BLOCKS; q++)
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                const int at = 16 * q + 2 * quarter + 8 * i - 8 * half - group + 15;
-
-                factors->column[half][q][i] =
-                    mask.column[at] | static_cast<uint32_t>(mask.column[at + 1]) << 16;
-            }
+    return 4 * (pair / 2 + 2 * (pair % 2)) + 2 * (m / 8) + m % 2;
 }
 
-/* Two sums along the row to the pieces that two halves hold: the low and the high. */
+template <int KS, int KH, int BLOCKS>
+static __device__ __forceinline__ void
+product_find_factors(const struct product_mask<KS, BLOCKS> &mask,
+                     struct product_factors<KS, KH, BLOCKS> *factors)
+{
+    const int group = threadIdx.x % 32 / 4, quarter = threadIdx.x % 4;
+    /* loaded each for itself: instructions take four in a row, and what is the same in two were copied each time */
+    const volatile uint16_t *column = mask.column;
+
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const int at = 16 * (i / 2) + 4 * quarter - product_place(group + 8 * (i % 2)) + 15;
+
+#pragma unroll
+        for (int k = 0; k < KS; k++)
+            factors->low[k][i] = product_word(mask.row[0], 32 * k + at);
+#pragma unroll
+        for (int k = 0; k < KH; k++)
+            factors->high[k][i] = product_word(mask.row[1], 16 * (KS - KH) + 32 * k + at);
+    }
+#pragma unroll
+    for (int q = 0; q < BLOCKS; q++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int at = 16 * q + 2 * quarter + 8 * (i / 2) - group - 8 * (i % 2) + 15;
+
+            factors->column[q][i] = column[at] | static_cast<uint32_t>(column[at + 1]) << 16;
+        }
+}
+
+/* Two sums along the row, from 0 to 2^19 - 1, to the pieces that two halves hold: the low and the high. */
 static __device__ __forceinline__ void product_cut(int32_t a, int32_t b, uint32_t *low,
                                                    uint32_t *high)
 {
-    *low = (__byte_perm(a, b, 0x5410) & PRODUCT_LOW_BITS) | PRODUCT_ONE;
-    *high =
-        (__byte_perm(a, b, 0x6521) >> (PRODUCT_PIECE_BITS - 8) & PRODUCT_LOW_BITS) | PRODUCT_ONE;
+    *low = __byte_perm(a, b, 0x7430);
+    *high = __byte_perm(a, b, 0x6521);
 }
 
 /* Word i of a line that begins `shift` bytes before it is due. */
@@ -167,10 +189,10 @@ static __device__ __forceinline__ uint32_t product_word_at(const uint32_t *line,
 }
 
 /* Along the row: 8 lines, of which the lane loads its own, into half `part` of the pieces of a block of 16. */
-template <int KS, int BLOCKS, bool IS_ALIGNED>
+template <int KS, int KH, int BLOCKS, bool IS_ALIGNED>
 static __device__ __forceinline__ void
-product_along(const struct product_factors<KS, BLOCKS> &factors, const uint32_t *line, int shift,
-              int part, uint32_t (&pieces)[2][2][4])
+product_along(const struct product_factors<KS, KH, BLOCKS> &factors, int32_t offset, int32_t digit,
+              const uint32_t *line, int shift, int part, uint32_t (&pieces)[2][2][2][2])
 {
     uint32_t words[2 * KS + 1];
 
@@ -179,74 +201,72 @@ product_along(const struct product_factors<KS, BLOCKS> &factors, const uint32_t 
         words[i] = product_word_at<IS_ALIGNED>(line, 4 * i, shift);
 #pragma unroll
     for (int side = 0; side < 2; side++) {
-        int32_t low[4] = {PRODUCT_OFFSET, PRODUCT_OFFSET, PRODUCT_OFFSET, PRODUCT_OFFSET};
-        int32_t high[4] = {0, 0, 0, 0};
+        int32_t sums[4] = {0, 0, 0, 0}, high[4] = {offset, offset, offset, offset};
 
 #pragma unroll
-        for (int k = 0; k < KS; k++) {
-            product_add_bytes(low, factors.row[k][0], words[side + 2 * k], words[side + 2 * k + 1]);
-            product_add_bytes(high, factors.row[k][1], words[side + 2 * k],
-                              words[side + 2 * k + 1]);
-        }
+        for (int k = 0; k < KS; k++)
+            product_add_low(sums, factors.low[k], words[side + 2 * k], words[side + 2 * k + 1]);
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            low[i] += high[i] << PRODUCT_DIGIT_BITS;
-        product_cut(low[0], low[1], &pieces[side][0][2 * part], &pieces[side][1][2 * part]);
-        product_cut(low[2], low[3], &pieces[side][0][2 * part + 1], &pieces[side][1][2 * part + 1]);
+        for (int k = 0; k < KH; k++)
+            product_add_high(high, factors.high[k], words[side + KS - KH + 2 * k],
+                             words[side + KS - KH + 2 * k + 1]);
+#pragma unroll
+        for (int i = 0; i < 4 && KH > 0; i++)
+            sums[i] += high[i] * digit;
+#pragma unroll
+        for (int j = 0; j < 2; j++)
+            product_cut(sums[2 * j], sums[2 * j + 1], &pieces[side][j][0][part],
+                        &pieces[side][j][1][part]);
     }
 }
 
-/* Down the column: the sums of 16 elements of 8 rows. */
-template <int BLOCKS>
-static __device__ __forceinline__ void product_down(const uint32_t (&column)[BLOCKS][2],
-                                                    const uint32_t (&pieces)[BLOCKS][2][2][4],
-                                                    int side, uint32_t excess, int32_t (&sums)[4])
+/* A sum from both pieces' sums, in units of 2^-24. */
+template <int KS, int BLOCKS>
+static __device__ __forceinline__ int32_t product_sum(const struct product_mask<KS, BLOCKS> &mask,
+                                                      float low, float high)
 {
-    uint32_t low[4] = {PRODUCT_MAGIC, PRODUCT_MAGIC, PRODUCT_MAGIC, PRODUCT_MAGIC};
-    uint32_t high[4] = {PRODUCT_MAGIC, PRODUCT_MAGIC, PRODUCT_MAGIC, PRODUCT_MAGIC};
+    const uint32_t low_bits = __float_as_uint(low + PRODUCT_MIDDLE);
+    const uint32_t high_bits = __float_as_uint(high + PRODUCT_MIDDLE);
+
+    return static_cast<int32_t>((high_bits << PRODUCT_LOW_BITS) + low_bits - mask.excess);
+}
+
+static __device__ __forceinline__ int32_t product_end(const struct conv_tail &tail, int32_t sum)
+{
+    return tail.is_wide ? conv_tail_wide(sum, &tail) : conv_tail_narrow(sum, &tail);
+}
+
+/* Four neighbours in row 8 r of a lane's as bytes, from both pieces' sums of either two. IS_FAST: a sum and what is added,
+ * in units of its lowest bit that counts and with the higher ones cut off below, is a float's mantissa. */
+template <int KS, int BLOCKS, bool IS_FAST>
+static __device__ __forceinline__ uint32_t
+product_finish(const struct conv_tail &tail, const struct product_mask<KS, BLOCKS> &mask, int r,
+               const float (&low)[2][4], const float (&high)[2][4])
+{
+    int32_t ends[4];
 
 #pragma unroll
-    for (int q = 0; q < BLOCKS; q++) {
-        product_add_halves(low, pieces[q][side][0], column[q]);
-        product_add_halves(high, pieces[q][side][1], column[q]);
+    for (int i = 0; i < 4; i++) {
+        const float l = low[i / 2][2 * r + i % 2], h = high[i / 2][2 * r + i % 2];
+
+        ends[i] = IS_FAST ? __float_as_int(__fmaf_rz(__fmaf_rz(h, PRODUCT_DIGIT, l),
+                                                     PRODUCT_FAST_SCALE, mask.begin))
+                          : product_end(tail, product_sum(mask, l, h));
     }
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        sums[i] = static_cast<int32_t>((high[i] << PRODUCT_PIECE_BITS) + low[i] - excess);
+    if (!IS_FAST)
+        return product_pack(ends[0], ends[1], ends[2], ends[3]);
+    return __byte_perm(__byte_perm(ends[0], ends[1], 0x0051), __byte_perm(ends[2], ends[3], 0x0051),
+                       0x5410);
 }
 
-/* The results of a lane's elements m and m + 8 of two rows, as bytes in this order: m, m + 8 of the one row, and of the
- * other. IS_FAST: sums have what is added in them, and need only be shifted. */
-template <bool IS_FAST>
-static __device__ __forceinline__ uint32_t product_finish(const struct conv_tail &tail,
-                                                          const int32_t (&sums)[4])
-{
-    const int shift = tail.shift;
-
-    if (IS_FAST)
-        return product_pack(sums[0] >> shift, sums[2] >> shift, sums[1] >> shift, sums[3] >> shift);
-    if (tail.is_wide)
-        return product_pack(conv_tail_wide(sums[0], &tail), conv_tail_wide(sums[2], &tail),
-                            conv_tail_wide(sums[1], &tail), conv_tail_wide(sums[3], &tail));
-    return product_pack(conv_tail_narrow(sums[0], &tail), conv_tail_narrow(sums[2], &tail),
-                        conv_tail_narrow(sums[1], &tail), conv_tail_narrow(sums[3], &tail));
-}
-
-/* From transposed results, of which each of the four lanes of a row has elements 2 quarter, + 8, + 1, + 9 of either 16, to
- * 8 neighbours a lane. */
+/* From four neighbours in either 16 elements, where the lanes of a row have those from 0, 8, 4 and 12 on, to 8 neighbours a
+ * lane. */
 static __device__ __forceinline__ uint2 product_trade(int quarter, uint32_t left, uint32_t right)
 {
-    const uint32_t lefts = __byte_perm(left, 0, 0x3120), rights = __byte_perm(right, 0, 0x3120);
-    const bool is_upper = quarter >= 2, is_odd = quarter % 2 == 1;
-    const uint32_t mine = is_upper ? rights : lefts;
-    const uint32_t theirs = __shfl_xor_sync(~0u, is_upper ? lefts : rights, 2);
-    const uint32_t kept = __byte_perm(mine, theirs, is_odd ? 0x7632 : 0x5410);
-    const uint32_t other =
-        __shfl_xor_sync(~0u, __byte_perm(mine, theirs, is_odd ? 0x5410 : 0x7632), 1);
-    const uint32_t lows = __byte_perm(kept, other, is_odd ? 0x1054 : 0x5410);
-    const uint32_t highs = __byte_perm(kept, other, is_odd ? 0x3276 : 0x7632);
+    const bool is_upper = quarter >= 2;
+    const uint32_t theirs = __shfl_xor_sync(~0u, is_upper ? left : right, 2);
 
-    return is_upper ? make_uint2(highs, lows) : make_uint2(lows, highs);
+    return is_upper ? make_uint2(theirs, right) : make_uint2(left, theirs);
 }
 
 /* Stores 8 bytes at `to`, from any byte on, in words as far as they are the row's of 32: the lane takes over what spills
@@ -272,113 +292,162 @@ static __device__ __forceinline__ void product_store_shifted(int quarter, bool i
             base[8 + b] = static_cast<uint8_t>(bytes.y >> (32 - 8 * (past - b)));
 }
 
-/* Stores 8 results of row y, byte by byte, those past the end left out. */
-static __device__ __forceinline__ void product_store_each(const struct conv_job &job, int32_t e,
-                                                          int32_t y, uint2 bytes)
+/* Stores of 8 results those that are there, and the frame's value instead of the framed ones. */
+static __device__ __forceinline__ void product_store_each(unsigned stored, unsigned framed,
+                                                          uint8_t fill, uint8_t *to, uint2 bytes)
 {
-    uint8_t *to = static_cast<uint8_t *>(job.out) + y * job.out_pitch + e;
-
-#pragma unroll 1
-    for (int b = 0; b < 8 && e + b < job.out_elems; b++)
-        to[b] = conv_is_framed(job, e + b, y)
-                    ? static_cast<uint8_t>(job.fill)
-                    : static_cast<uint8_t>((b < 4 ? bytes.x : bytes.y) >> (8 * (b % 4)));
+#pragma unroll
+    for (int b = 0; b < 8; b++)
+        if (stored >> b & 1)
+            to[b] = framed >> b & 1
+                        ? fill
+                        : static_cast<uint8_t>((b < 4 ? bytes.x : bytes.y) >> (8 * (b % 4)));
 }
 
-/* 8 rows of results: the lane stores of row y, if that is_row of the tile. */
-template <bool IS_ALIGNED, bool IS_FAST>
+/* 8 results of row y to `to`, if that is_row of the tile. */
+template <bool IS_ALIGNED>
 static __device__ __forceinline__ void product_store(const struct conv_job &job,
                                                      const struct product_lane &mine, int32_t y,
-                                                     bool is_row, uint2 bytes)
+                                                     bool is_row, uint8_t *to, uint2 bytes)
 {
-    uint8_t *to = static_cast<uint8_t *>(job.out) + y * job.out_pitch + mine.e;
+    const int32_t radius = job.border == CONV_FRAME ? job.mask_height / 2 : 0;
+    const bool is_framed = y < radius || y >= job.out_height - radius;
 
-    if (!IS_FAST && !mine.has_all) {
-        if (is_row)
-            product_store_each(job, mine.e, y, bytes);
-    } else if (!IS_ALIGNED) {
+    if (!mine.has_all)
+        product_store_each(is_row ? mine.stored : 0, is_framed ? ~0u : mine.framed,
+                           static_cast<uint8_t>(job.fill), to, bytes);
+    else if (!IS_ALIGNED)
         product_store_shifted(mine.quarter, is_row, to, bytes);
-    } else if (is_row) {
+    else if (is_row)
         *reinterpret_cast<uint2 *>(to) = bytes;
-    }
 }
 
-/* Before stage s, in turn: what fills the ring. */
+/* Before stage s, which is the warp's turn: what fills the ring. */
 template <bool IS_ALIGNED, int KS>
 static __device__ __forceinline__ void
-product_fill(const struct conv_job &job, const struct conv_tile &tile, int s, int readers,
+product_fill(const struct conv_job &job, const struct conv_tile &tile, int s,
              const struct conv_window &window, struct product_ring<KS> *ring)
 {
     const int last = window.has_edges ? s + 1 : s - 2;
 
-    if (s % readers == static_cast<int>(threadIdx.x / 32))
 #pragma unroll 1
-        for (int step = s == 0 ? 0 : last; step <= last; step++)
-            conv_fill_stage<IS_ALIGNED>(job, tile, step, window, ring);
+    for (int step = s == 0 ? 0 : last; step <= last; step++)
+        conv_fill_stage<IS_ALIGNED>(job, tile, step, window, ring);
 }
 
-/* A warp's part of the tile. IS_FAST: it has_all, and sums need only be shifted. */
-template <int KS, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
+/* 16 rows of results, of which the pieces are complete, the `first` block of them on top; row: the first, in the tile; to: what
+ * the lane stores of it and 7 more. */
+template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
+static __device__ __forceinline__ void
+product_down(const struct conv_job &job, const struct conv_tile &tile,
+             const struct product_mask<KS, BLOCKS> &mask,
+             const struct product_factors<KS, KH, BLOCKS> &factors,
+             const uint32_t (&pieces)[BLOCKS][2][2][2][2], int first,
+             const struct product_lane &mine, int row, uint8_t *to)
+{
+    uint32_t words[2][2];
+
+#pragma unroll
+    for (int side = 0; side < 2; side++) {
+        float low[2][4] = {}, high[2][4] = {};
+
+#pragma unroll
+        for (int q = 0; q < BLOCKS; q++)
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                const uint32_t(&of)[2][2] = pieces[(first + q) % BLOCKS][side][j];
+
+                product_add_halves(low[j], factors.column[q], of[0]);
+                product_add_halves(high[j], factors.column[q], of[1]);
+            }
+#pragma unroll
+        for (int r = 0; r < 2; r++)
+            words[r][side] = product_finish<KS, BLOCKS, IS_FAST>(job.tail, mask, r, low, high);
+    }
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const int at = row + 8 * r + static_cast<int>(threadIdx.x % 32 / 4);
+
+        product_store<IS_ALIGNED>(job, mine, tile.y + at, at < tile.rows,
+                                  to + 8 * r * job.out_pitch,
+                                  product_trade(mine.quarter, words[r][0], words[r][1]));
+    }
+}
+
+/* Stage s, if it is_read, and the rows that it completes, from `row` on if that is one. NEWEST: s % BLOCKS, which block of the
+ * pieces it makes: registers have no index. */
+template <int NEWEST, int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
+static __device__ __forceinline__ void
+product_step(const struct conv_job &job, const struct conv_tile &tile,
+             const struct product_lane &mine, const struct product_mask<KS, BLOCKS> &mask,
+             const struct product_factors<KS, KH, BLOCKS> &factors, int s, bool is_read, int row,
+             uint8_t *to, struct product_ring<KS> *ring, uint32_t (&pieces)[BLOCKS][2][2][2][2])
+{
+    asm volatile("// %0" ::"n"(NEWEST)); /* or the compiler makes one of all, and pieces memory */
+    if (is_read) {
+#pragma unroll
+        for (int part = 0; part < 2; part++) {
+            const int line = 8 * part + static_cast<int>(threadIdx.x % 32 / 4);
+            const int shift = conv_shift<IS_ALIGNED, uint8_t>(job, tile, s * PRODUCT_ROWS + line);
+
+            product_along<KS, KH, BLOCKS, IS_ALIGNED>(
+                factors, IS_FAST ? 0 : mask.offset, mask.digit,
+                reinterpret_cast<const uint32_t *>(ring->lines[s % PRODUCT_STAGES][line]) +
+                    shift / 4 + mine.place,
+                shift, part, pieces[NEWEST]);
+        }
+        conv_leave_stage(s, ring);
+    }
+    if (row >= 0)
+        product_down<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(job, tile, mask, factors, pieces,
+                                                          NEWEST + 1, mine, row, to);
+}
+
+/* A warp's part of the tile. */
+template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
 static __device__ __forceinline__ void
 product_walk(const struct conv_job &job, const struct conv_tile &tile,
              const struct conv_window &window, int readers, const struct product_lane &mine,
-             const struct product_mask<KS, BLOCKS> &mask, struct product_ring<KS> *ring)
+             const struct product_mask<KS, BLOCKS> &mask,
+             const struct product_mask<KS, BLOCKS> &shared_mask, struct product_ring<KS> *ring)
 {
-    const int group = threadIdx.x % 32 / 4, warp = threadIdx.x / 32;
-    const int place =
-        (PRODUCT_WARP_ELEMS * warp + tile.e - mask.lead - tile.begin) / 4 + mine.quarter;
-    const uint32_t excess = mask.excess - (IS_FAST ? static_cast<uint32_t>(job.tail.add) : 0);
-    struct product_factors<KS, BLOCKS> factors;
-    uint32_t pieces[BLOCKS][2][2][4] = {};
+    struct product_factors<KS, KH, BLOCKS> factors;
+    uint32_t pieces[BLOCKS][2][2][2][2] = {};
+    uint8_t *to = static_cast<uint8_t *>(job.out) + mine.e +
+                  (tile.y - (BLOCKS - 1) * PRODUCT_ROWS + static_cast<int>(threadIdx.x % 32 / 4)) *
+                      job.out_pitch;
 
-    product_find_factors(mask, &factors);
+    int turn = threadIdx.x / 32;
+
+    product_find_factors<KS, KH, BLOCKS>(shared_mask, &factors);
 #pragma unroll 1
-    for (int s = 0; (s - BLOCKS + 1) * PRODUCT_ROWS < tile.rows; s++) {
-#pragma unroll
-        for (int i = 0; i < 16 * (BLOCKS - 1); i++)
-            pieces[i / 16][i / 8 % 2][i / 4 % 2][i % 4] =
-                pieces[i / 16 + 1][i / 8 % 2][i / 4 % 2][i % 4];
-        if (s * PRODUCT_ROWS < tile.lines) {
-            product_fill<IS_ALIGNED>(job, tile, s, readers, window, ring);
+    for (int s = 0, row = -(BLOCKS - 1) * PRODUCT_ROWS; row < tile.rows;
+         s++, row += PRODUCT_ROWS, to += PRODUCT_ROWS * job.out_pitch) {
+        const bool is_read = s * PRODUCT_ROWS < tile.lines;
+
+        if (is_read) {
+            if (s == turn) {
+                product_fill<IS_ALIGNED>(job, tile, s, window, ring);
+                turn += readers;
+            }
             conv_await_stage(s, ring);
-#pragma unroll
-            for (int part = 0; part < 2; part++) {
-                const int line = 8 * part + group;
-                const int shift =
-                    conv_shift<IS_ALIGNED, uint8_t>(job, tile, s * PRODUCT_ROWS + line);
-
-                product_along<KS, BLOCKS, IS_ALIGNED>(
-                    factors,
-                    reinterpret_cast<const uint32_t *>(ring->lines[s % PRODUCT_STAGES][line]) +
-                        shift / 4 + place,
-                    shift, part, pieces[BLOCKS - 1]);
-            }
-            conv_leave_stage(s, ring);
         }
-        if (s < BLOCKS - 1)
-            continue;
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const int row = (s - BLOCKS + 1) * PRODUCT_ROWS + 8 * half + group;
-            uint32_t sides[2];
-
-#pragma unroll
-            for (int side = 0; side < 2; side++) {
-                int32_t sums[4];
-
-                product_down<BLOCKS>(factors.column[half], pieces, side, excess, sums);
-                sides[side] = product_transpose(product_finish<IS_FAST>(job.tail, sums));
-            }
-            product_store<IS_ALIGNED, IS_FAST>(job, mine, tile.y + row, row < tile.rows,
-                                               product_trade(mine.quarter, sides[0], sides[1]));
-        }
+        if (s % BLOCKS == 0)
+            product_step<0, KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(job, tile, mine, mask, factors, s,
+                                                                 is_read, row, to, ring, pieces);
+        else if (s % BLOCKS == 1)
+            product_step<1, KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(job, tile, mine, mask, factors, s,
+                                                                 is_read, row, to, ring, pieces);
+        else
+            product_step<BLOCKS - 1, KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(
+                job, tile, mine, mask, factors, s, is_read, row, to, ring, pieces);
     }
 }
 #endif
 
-/* IS_ALIGNED: rows of the image begin at multiples of 16 bytes, of the answer of 8. */
-template <int KS, int BLOCKS, bool IS_ALIGNED>
-static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS == 2 ? 2 : 1)
+/* IS_ALIGNED: rows of the image begin at multiples of 16 bytes, of the answer of 8. IS_FAST: product_is_fast(). */
+template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
+static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 : 1)
     conv_vector_product_kernel(const struct conv_job job,
                                const struct product_mask<KS, BLOCKS> mask, int band)
 {
@@ -396,7 +465,7 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS == 2 ? 2 : 1)
     tile.top = tile.y + job.first_y;
     tile.rows = min(band, job.out_height - tile.y);
     tile.lines = tile.rows + job.mask_height - 1;
-    tile.begin = tile.e - (mask.lead + 15) / 16 * 16;
+    tile.begin = tile.e - (mask.lead + 31) / 32 * 32; /* a whole sector */
     tile.reach = (job.mask_width - 1) * job.channels + job.first_e;
 
     const int readers =
@@ -414,32 +483,43 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS == 2 ? 2 : 1)
 
     const int32_t first = tile.e + PRODUCT_WARP_ELEMS * warp;
     mine.quarter = lane % 4;
+    mine.place = (first - mask.lead - tile.begin) / 4 + mine.quarter;
     mine.e = first + 8 * mine.quarter;
     mine.has_all = first >= margin && first + PRODUCT_WARP_ELEMS <= job.out_elems - margin &&
                    tile.y >= radius && tile.y + tile.rows <= job.out_height - radius;
-    if (mine.has_all && conv_tail_only_shifts(&job.tail))
-        product_walk<KS, BLOCKS, IS_ALIGNED, true>(job, tile, window, readers, mine, shared_mask,
-                                                   &ring);
-    else
-        product_walk<KS, BLOCKS, IS_ALIGNED, false>(job, tile, window, readers, mine, shared_mask,
-                                                    &ring);
+    mine.stored = mine.framed = 0;
+    for (int b = 0; b < 8; b++) {
+        mine.stored |= static_cast<unsigned>(mine.e + b < job.out_elems) << b;
+        mine.framed |=
+            static_cast<unsigned>(mine.e + b < margin || mine.e + b >= job.out_elems - margin) << b;
+    }
+    product_walk<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(job, tile, window, readers, mine, mask,
+                                                      shared_mask, &ring);
 #endif
 }
 
 /* --- host ------------------------------------------------------------------------------------------------- */
 
-/* Elements that the band along the row begins with before the results: a multiple of 4, so that words do. */
-static int product_lead(const struct conv_job *job)
+/* Elements on either side of a result that count. */
+static int product_radius(const struct conv_job *job)
 {
-    return (3 - job->first_e) / 4 * 4;
+    return job->mask_width / 2 * job->channels;
 }
 
-/* Products along the row that a mask takes. */
+/* Products along the row that a mask takes: 1, 2, 4 or 5. 16 results are in the middle of what they read. */
 static int product_depth(const struct conv_job *job)
 {
-    const int reach = (job->mask_width - 1) * job->channels + job->first_e;
+    const int depth = (product_radius(job) + 8 + 15) / 16;
 
-    return (product_lead(job) + 16 + reach + 31) / 32;
+    return depth == 3 ? 4 : depth;
+}
+
+/* Elements that the band of so many products begins with before the results: a multiple of 4, so that words do. */
+static int product_lead(const struct conv_job *job, int depth)
+{
+    const int anchor = product_radius(job) + job->first_e; /* 0, but under crop */
+
+    return (16 * depth - 8 - anchor) & ~3;
 }
 
 /* Weight of the mask's row for the element that stands `distance` behind the first of them. */
@@ -450,34 +530,96 @@ static int32_t product_weight(const struct conv_mask *mask, int channels, int di
     return mask->row[distance / channels];
 }
 
-/* The lower digit of a weight is from -64 to 63. */
-static int32_t product_low_digit(int32_t weight)
+/* The digit that does not count 256-fold is from 0 to 255. */
+static int32_t product_high_digit(int32_t weight)
 {
-    return ((weight + 64) & 127) - 64;
+    return (weight - (weight & 255)) / PRODUCT_DIGIT;
+}
+
+/* Products that the second digits along the row take, in the middle of `depth` of them, if not all: 0, 1 or depth. */
+static int product_high_depth(const struct conv_mask *mask, const struct conv_job *job, int depth)
+{
+    const int begin = 16 * (depth - 1), lead = product_lead(job, depth);
+    int products = 0;
+
+    for (int i = 0; i < mask->width; i++) {
+        const int at = lead + job->first_e + i * job->channels;
+
+        if (product_high_digit(mask->row[i]) == 0)
+            continue;
+        if (at < begin || at + 15 >= begin + 32)
+            return depth;
+        products = 1;
+    }
+    return products;
+}
+
+/* What the sums of the negative ones of `count` weights are, at most, from 0 to `most`. */
+static int32_t product_deficit(const int32_t *weights, int count, int32_t most)
+{
+    int32_t sum = 0;
+
+    for (int i = 0; i < count; i++)
+        sum -= weights[i] < 0 ? weights[i] * most : 0;
+    return sum;
+}
+
+static int32_t product_total(const int32_t *weights, int count)
+{
+    int32_t sum = 0;
+
+    for (int i = 0; i < count; i++)
+        sum += weights[i];
+    return sum;
+}
+
+/* Whether the results are sums, and what is added in as many bits as there are, that are shifted and do not saturate. */
+static bool product_is_fast(const struct conv_mask *mask, const struct conv_tail *tail)
+{
+    const int32_t unit = 1 << (PRODUCT_FAST_SHIFT - PRODUCT_FAST_BITS);
+
+    return conv_tail_only_shifts(tail) && tail->shift == PRODUCT_FAST_SHIFT && tail->add >= 0 &&
+           tail->add < 1 << PRODUCT_FAST_SHIFT && tail->add % unit == 0 &&
+           product_deficit(mask->row, mask->width, 1) == 0 &&
+           product_deficit(mask->column, mask->height, 1) == 0 &&
+           product_total(mask->row, mask->width) * product_total(mask->column, mask->height) <=
+               1 << PRODUCT_FAST_SHIFT;
+}
+
+/* What sums down the column end with. */
+template <int KS, int BLOCKS>
+static void product_set_ends(const struct conv_mask *mask, const struct conv_tail *tail,
+                             struct product_mask<KS, BLOCKS> *to)
+{
+    const uint32_t sum = static_cast<uint32_t>(product_total(mask->column, mask->height));
+    const float middle = PRODUCT_MIDDLE;
+    uint32_t bits;
+
+    memcpy(&bits, &middle, sizeof bits);
+    to->digit = PRODUCT_DIGIT;
+    to->begin = PRODUCT_FAST_BEGIN + static_cast<float>(tail->add) / (1 << PRODUCT_FAST_SHIFT);
+    to->excess =
+        (PRODUCT_DIGIT + 1) * bits + static_cast<uint32_t>(to->offset * PRODUCT_DIGIT) * sum;
 }
 
 template <int KS, int BLOCKS>
 static void product_set_mask(const struct conv_mask *mask, const struct conv_job *job,
                              struct product_mask<KS, BLOCKS> *to)
 {
-    uint32_t sum = 0;
-
     memset(to, 0, sizeof *to);
-    to->lead = product_lead(job);
+    to->lead = product_lead(job, KS);
+    to->offset = (product_deficit(mask->row, mask->width, 255) + PRODUCT_DIGIT - 1) / PRODUCT_DIGIT;
     for (int i = 0; i < 32 * KS + 15; i++) {
         const int32_t weight =
             product_weight(mask, job->channels, i - 15 - to->lead - job->first_e);
-        const int32_t low = product_low_digit(weight);
 
-        to->row[0][i / 4] |= (static_cast<uint32_t>(low) & 255) << (8 * (i % 4));
-        to->row[1][i / 4] |= (static_cast<uint32_t>((weight - low) / 128) & 255) << (8 * (i % 4));
+        to->row[0][i / 4] |= (static_cast<uint32_t>(weight) & 255) << (8 * (i % 4));
+        to->row[1][i / 4] |= (static_cast<uint32_t>(product_high_digit(weight)) & 255)
+                             << (8 * (i % 4));
     }
-    for (int i = 0; i < mask->height; i++) {
+    for (int i = 0; i < mask->height; i++)
         to->column[i + 15] = gpurun_half_from_double(mask->column[i]);
-        sum += static_cast<uint32_t>(mask->column[i]);
-    }
-    to->excess = ((1u << PRODUCT_PIECE_BITS) + 1) * (PRODUCT_MAGIC + 1024 * sum) +
-                 static_cast<uint32_t>(PRODUCT_OFFSET) * sum;
+    product_set_ends(mask, &job->tail, to);
 }
 
 /* The highest band of which there are enough for all blocks that the device can run at once. */
@@ -498,7 +640,8 @@ static bool product_is_aligned(const struct conv_job *job)
            reinterpret_cast<uintptr_t>(job->out) % 8 == 0 && job->out_pitch % 8 == 0;
 }
 
-template <int KS, int BLOCKS> static enum gpurun_status product_run(struct gpurun_ctx *ctx)
+template <int KS, int KH, int BLOCKS, bool IS_FAST>
+static enum gpurun_status product_run(struct gpurun_ctx *ctx)
 {
     const cudaStream_t stream = gpurun_cuda_stream(ctx);
     struct conv_job job = conv_job_of(ctx);
@@ -508,11 +651,11 @@ template <int KS, int BLOCKS> static enum gpurun_status product_run(struct gpuru
     const unsigned blocks = static_cast<unsigned>(tiles);
 
     product_set_mask(&conv_state_of(ctx)->mask, &job, &mask);
-    if (product_is_aligned(&job))
-        conv_vector_product_kernel<KS, BLOCKS, true>
+    if (IS_FAST && product_is_aligned(&job))
+        conv_vector_product_kernel<KS, KH, BLOCKS, IS_FAST, IS_FAST>
             <<<blocks, PRODUCT_BLOCK, 0, stream>>>(job, mask, band);
     else
-        conv_vector_product_kernel<KS, BLOCKS, false>
+        conv_vector_product_kernel<KS, KH, BLOCKS, false, IS_FAST>
             <<<blocks, PRODUCT_BLOCK, 0, stream>>>(job, mask, band);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
@@ -541,19 +684,42 @@ enum gpurun_status conv_vector_product_check(struct gpurun_ctx *ctx)
     return conv_check_grid(ctx, PRODUCT_ELEMS, PRODUCT_ROWS * PRODUCT_TURNS);
 }
 
+/* Of masks and tails that are fast; false: there is no such kernel, as such masks are rare. */
+static bool product_run_fast(struct gpurun_ctx *ctx, int depth, int high_depth,
+                             enum gpurun_status *status)
+{
+    const bool is_low = conv_state_of(ctx)->mask.height <= PRODUCT_ROWS + 1;
+
+    if (depth == 1 && is_low)
+        *status = product_run<1, 1, 2, true>(ctx);
+    else if (depth == 2 && is_low)
+        *status = high_depth == 0   ? product_run<2, 0, 2, true>(ctx)
+                  : high_depth == 1 ? product_run<2, 1, 2, true>(ctx)
+                                    : product_run<2, 2, 2, true>(ctx);
+    else if (depth <= 2 && high_depth == 0)
+        *status = product_run<2, 0, 3, true>(ctx);
+    else if (depth == 4 && high_depth <= 1)
+        *status =
+            high_depth == 0 ? product_run<4, 0, 3, true>(ctx) : product_run<4, 1, 3, true>(ctx);
+    else if (depth == 5 && high_depth == 0)
+        *status = product_run<5, 0, 3, true>(ctx);
+    else
+        return false;
+    return true;
+}
+
 enum gpurun_status conv_vector_product_launch(struct gpurun_ctx *ctx)
 {
+    const struct conv_state *s = conv_state_of(ctx);
     const struct conv_job job = conv_job_of(ctx);
-    const bool is_low = job.mask_height <= PRODUCT_ROWS + 1;
+    const int depth = product_depth(&job);
+    enum gpurun_status status;
 
-    switch (product_depth(&job)) {
-    case 1:
-    case 2:
-        return is_low ? product_run<2, 2>(ctx) : product_run<2, 3>(ctx);
-    case 3:
-    case 4:
-        return product_run<4, 3>(ctx);
-    default:
-        return product_run<5, 3>(ctx);
-    }
+    if (product_is_fast(&s->mask, &s->tail) &&
+        product_run_fast(ctx, depth, product_high_depth(&s->mask, &job, depth), &status))
+        return status;
+    if (depth <= 2)
+        return s->mask.height <= PRODUCT_ROWS + 1 ? product_run<2, 2, 2, false>(ctx)
+                                                  : product_run<2, 2, 3, false>(ctx);
+    return depth == 4 ? product_run<4, 4, 3, false>(ctx) : product_run<5, 5, 3, false>(ctx);
 }
