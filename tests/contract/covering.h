@@ -21,6 +21,7 @@ struct covering {
     int count, values[FACTORS_MAX]; /* factors, and how many values each has */
     unsigned char pair[FACTORS_MAX][VALUES_MAX][FACTORS_MAX][VALUES_MAX]; /* tries, or covered */
     int a, b;                                                             /* the last row's pair */
+    bool is_retry; /* which was refused before, in other company */
     uint64_t random;
 };
 
@@ -82,16 +83,16 @@ static inline int covering_best(struct covering *c, int *row, const bool *is_set
  * company by lot. */
 static inline bool covering_next(struct covering *c, int *row)
 {
-    bool is_set[FACTORS_MAX] = {false}, is_first;
+    bool is_set[FACTORS_MAX] = {false};
 
     if (!covering_find_open(c, row))
         return false;
-    is_first = *covering_pair(c, row, c->a, c->b) == 0;
+    c->is_retry = *covering_pair(c, row, c->a, c->b) != 0;
     is_set[c->a] = is_set[c->b] = true;
     for (int f = 0; f < c->count; f++) {
         if (is_set[f])
             continue;
-        row[f] = is_first ? covering_best(c, row, is_set, f) : covering_draw(c, c->values[f]);
+        row[f] = c->is_retry ? covering_draw(c, c->values[f]) : covering_best(c, row, is_set, f);
         is_set[f] = true;
     }
     return true;

@@ -202,6 +202,7 @@ START_TEST(test_gpu_larger_sizes)
 }
 END_TEST
 
+/* All variants, as they share the data; of a pair that was refused before only the row's own. */
 static void try_row_on_device(const struct config *c, struct pairs *p, int *row, ran_in_row *ran)
 {
     struct trial *t = trial_new(c);
@@ -209,7 +210,7 @@ static void try_row_on_device(const struct config *c, struct pairs *p, int *row,
     if (t->status == GPURUN_OK)
         fill(t);
     for (uint32_t i = 0; i < plugin.table->variant_count && t->status == GPURUN_OK; i++)
-        if (prove_variant(t, i))
+        if ((!p->covering.is_retry || p->variants[row[p->variant]] == i) && prove_variant(t, i))
             ran(p, row, (int)i);
     trial_free(t);
 }
