@@ -106,13 +106,13 @@ expect_line "$STDOUT" 'INTERRUPTED: 0 of 2 cases passed, 2 not'
 all_gone
 
 begin "all are stopped for longer than the timeout, and go on"
-printf '[pauses]\nplugin = mirror\ndevice = cpu\nrepeat = 2\nmin_time = 2s\ntimeout = 3s\n' >pause.ini
+printf '[pauses]\nplugin = mirror\ndevice = cpu\nrepeat = 2\nmin_time = 2s\ntimeout = 8s\n' >pause.ini
 "$GPURUN" pause.ini --records pause.jsonl >"$STDOUT" 2>"$STDERR" &
 PARENT=$!
 wait_until 20 test -e pause.jsonl
 wait_until 20 eval 'KEEPER=$(child_of $PARENT) && WORKER=$(child_of "$KEEPER") && [ -n "$WORKER" ]' 2>/dev/null
 kill -STOP $PARENT "$KEEPER" "$WORKER"
-sleep 4
+sleep 9
 kill -CONT $PARENT "$KEEPER"
 sleep 0.3
 kill -CONT "$WORKER"
