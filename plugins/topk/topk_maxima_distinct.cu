@@ -244,28 +244,8 @@ template <typename BITS> struct distinct_groups {
 };
 
 /* The maxima of the row's first groups, whatever the masks say. */
-template <typename BITS> struct distinct_ahead {
-    enum { WIDTH = 1, LOADS = DISTINCT_AHEAD / DISTINCT_BLOCK };
-    const BITS *maxima;
-    int count;
-
-    __device__ __forceinline__ int slots() const
-    {
-        return count;
-    }
-    __device__ __forceinline__ uint32_t place(int slot) const
-    {
-        return slot;
-    }
-    __device__ __forceinline__ unsigned fetch(int slot, BITS (&bits)[WIDTH]) const
-    {
-        bits[0] = __ldcg(&maxima[slot]);
-        return 1;
-    }
-    template <int AT_ONCE> __device__ __forceinline__ void to_keys(BITS (&)[AT_ONCE][WIDTH]) const
-    {
-    }
-};
+template <typename BITS>
+using distinct_ahead = struct maxima_all<BITS, DISTINCT_AHEAD / DISTINCT_BLOCK>;
 
 /* Parts, each of which takes the largest of the keys that hash to it, so that no two have the same. Ends with a
  * barrier. */
@@ -956,12 +936,12 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK)
     __shared__ struct distinct_shared<BITS> shared;
     const struct maxima_span<BITS> span = maxima_span_of<BITS>(rows, 0);
     const int64_t groups = (span.end + maxima_group<BITS>() - 1) / maxima_group<BITS>();
-    const struct distinct_ahead<BITS> first = {
-        scratch.groups, static_cast<int>(groups < DISTINCT_AHEAD ? groups : int64_t{DISTINCT_AHEAD})
-    };
+    const distinct_ahead<BITS> first = {
+        scratch.groups,
+        static_cast<int>(groups < DISTINCT_AHEAD ? groups : int64_t{DISTINCT_AHEAD})};
     const unsigned *flag = &scratch.state->is_known;
     const unsigned peeked = distinct_peek(flag);
-    struct maxima_held<BITS, struct distinct_ahead<BITS>> ahead = {
+    struct maxima_held<BITS, distinct_ahead<BITS>> ahead = {
         first
     };
     struct distinct_list<BITS> list = {
