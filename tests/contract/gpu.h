@@ -202,15 +202,16 @@ START_TEST(test_gpu_larger_sizes)
 }
 END_TEST
 
-/* All variants, as they share the data; of a pair that was refused before only the row's own. */
+/* All variants, as they share the data; where a variant's own pair was refused before, that variant alone. */
 static void try_row_on_device(const struct config *c, struct pairs *p, int *row, ran_in_row *ran)
 {
+    const bool is_own = p->covering.is_retry && p->covering.b == p->variant;
     struct trial *t = trial_new(c);
 
     if (t->status == GPURUN_OK)
         fill(t);
     for (uint32_t i = 0; i < plugin.table->variant_count && t->status == GPURUN_OK; i++)
-        if ((!p->covering.is_retry || p->variants[row[p->variant]] == i) && prove_variant(t, i))
+        if ((!is_own || p->variants[row[p->variant]] == i) && prove_variant(t, i))
             ran(p, row, (int)i);
     trial_free(t);
 }
