@@ -30,22 +30,21 @@ static enum gpurun_status add(struct devices *devices, const char *item, struct 
 
 enum gpurun_status devices_parse(const char *text, struct devices *devices, struct why *why)
 {
-    const char *at = text, *comma;
+    const char *at = text;
     char item[64];
 
     *devices = (struct devices){.text = text, .is_all = strcmp(text, "all") == 0};
     if (devices->is_all)
         return GPURUN_OK;
-    do {
-        size_t length;
+    while (true) {
+        const size_t whole = strcspn(at, ","),
+                     length = whole < sizeof item ? whole : sizeof item - 1;
 
-        comma = strchr(at, ',');
-        length = comma ? (size_t)(comma - at) : strlen(at);
-        length = length < sizeof item ? length : sizeof item - 1;
         memcpy(item, at, length);
         item[length] = '\0';
         GPURUN_TRY(add(devices, item, why));
-        at = comma + 1;
-    } while (comma != NULL);
-    return GPURUN_OK;
+        if (at[whole] == '\0')
+            return GPURUN_OK;
+        at += whole + 1;
+    }
 }
