@@ -147,7 +147,7 @@ static void put_element(void *in, enum gpurun_dtype dtype, int64_t i, bool falls
     static const double strange[] = {-INFINITY, 0.0, -0.0, -1.0};
     const uint32_t random = (uint32_t)value_at(i * i + i);
     const double rising = log2((double)i + 1) / 26 + (double)(random >> 8) * 0x1p-29;
-    const double level = falls ? 1 - rising : rising;
+    const double level = fmin(falls ? 1 - rising : rising, 1 - 0x1p-53);
     const double real = random % 3 == 0 ? strange[random >> 8 & 3] : (rising - 0.5) * 1e30;
 
     if (dtype == GPURUN_UINT8)
