@@ -8,7 +8,8 @@ set(gpurun_test_environment
     GPURUN_BUILD=${PROJECT_BINARY_DIR}
     UBSAN_OPTIONS=print_stacktrace=1
     CK_DEFAULT_TIMEOUT=60 # seconds; Check's own 4 are few where tests run side by side
-    OMP_WAIT_POLICY=passive) # for the same reason a thread that waits must not spin
+    OMP_WAIT_POLICY=passive # for the same reason a thread that waits must not spin
+    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/data/leaks.txt:print_suppressions=0)
 set(gpurun_asan_options allocator_may_return_null=1)
 # A plugin that crashes must die of its signal under a sanitizer too.
 set(gpurun_asan_options_fault
