@@ -1,12 +1,15 @@
 /*
- * Times three calls of CUB by CUDA events, with nothing of gpurun in it, so that gpurun's readings of the same
- * calls can be held against these.
+ * Times three calls of CUB, and a kernel of a few microseconds in batches, by CUDA events, with nothing of gpurun in
+ * it, so that gpurun's readings of the same can be held against these.
  *
  *     event_timing N          prints, per line: name, median in milliseconds
  *
- * Each sample is one call between two events, behind a kernel that spins until the host has enqueued all of it,
- * and behind the same call, so that the cache holds what it leaves itself. Each call is warmed up, then sampled;
+ * Each sample of CUB is one call between two events, behind a kernel that spins until the host has enqueued all of
+ * it, and behind the same call, so that the cache holds what it leaves itself. Each call is warmed up, then sampled;
  * whose turn it is goes round.
+ *
+ * A batch is 1,000 launches of a kernel of one thread that waits 9,000 cycles: one after the other on a stream, and
+ * launched ahead (programmatic stream serialization), where the device prepares a launch while the one before runs.
  */
 #include <algorithm>
 #include <cstdint>
@@ -18,6 +21,8 @@
 #include <cuda/std/functional>
 
 enum { CALLS = 3, WARMUP = 20, SAMPLES = 41, SPIN_CYCLES = 100000 };
+
+enum { BATCH = 1000, BATCHES = 21, WAIT_CYCLES = 9000 };
 
 struct buffers {
     void *in, *out, *temp;
@@ -76,11 +81,11 @@ static __global__ void fill_kernel(uint32_t *to, int64_t n)
         to[i] = static_cast<uint32_t>(x >> 32);
 }
 
-static __global__ void spin_kernel(void)
+static __global__ void spin_kernel(long long cycles)
 {
     const long long start = clock64();
 
-    while (clock64() - start < SPIN_CYCLES)
+    while (clock64() - start < cycles)
         ;
 }
 
@@ -91,13 +96,45 @@ static float sample(const struct buffers *b, call_function call, cudaEvent_t sta
     float ms;
 
     check(call(b, b->temp, &temp_bytes), "call");
-    spin_kernel<<<1, 1>>>();
+    spin_kernel<<<1, 1>>>(SPIN_CYCLES);
     check(cudaEventRecord(start), "record");
     check(call(b, b->temp, &temp_bytes), "call");
     check(cudaEventRecord(stop), "record");
     check(cudaEventSynchronize(stop), "synchronise");
     check(cudaEventElapsedTime(&ms, start, stop), "elapsed time");
     return ms;
+}
+
+/* What a launch takes in a batch, in milliseconds. */
+static float sample_batch(bool ahead, cudaEvent_t start, cudaEvent_t stop)
+{
+    cudaLaunchAttribute serialization = {};
+    cudaLaunchConfig_t config = {};
+    float ms;
+
+    serialization.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    serialization.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = config.blockDim = 1;
+    config.attrs = &serialization;
+    config.numAttrs = ahead;
+    check(cudaEventRecord(start), "record");
+    for (int i = 0; i < BATCH; i++)
+        check(cudaLaunchKernelEx(&config, spin_kernel, static_cast<long long>(WAIT_CYCLES)),
+              "launch");
+    check(cudaEventRecord(stop), "record");
+    check(cudaEventSynchronize(stop), "synchronise");
+    check(cudaEventElapsedTime(&ms, start, stop), "elapsed time");
+    return ms / BATCH;
+}
+
+static void print_batch(const char *name, bool ahead, cudaEvent_t start, cudaEvent_t stop)
+{
+    float ms[BATCHES];
+
+    for (int i = 0; i < BATCHES; i++)
+        ms[i] = sample_batch(ahead, start, stop);
+    std::sort(ms, ms + BATCHES);
+    printf("%s %.5f\n", name, ms[BATCHES / 2]);
 }
 
 static void make_buffers(struct buffers *b)
@@ -141,5 +178,7 @@ int main(int argc, char **argv)
         std::sort(samples, samples + SAMPLES);
         printf("%s %.5f\n", calls[c].name, samples[SAMPLES / 2]);
     }
+    print_batch("batch", false, start, stop);
+    print_batch("batch_ahead", true, start, stop);
     return EXIT_SUCCESS;
 }
