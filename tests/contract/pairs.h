@@ -105,9 +105,9 @@ static void try_pairs(const char *group, bool on_device, try_row *try)
         covering_tried(&p->covering, row);
     }
     covering_count(&p->covering, &covered, &given_up);
-    printf("%s %s: %d pairs in %d rows, %d pairs refused with a reason\n", plugin_name, group,
+    printf("%s %s: %d pairs in %d rows, %d pairs refused with a reason", plugin_name, group,
            covered, rows, given_up);
-    fflush(stdout);
+    end_line();
     REQUIRE(covered > given_up, "more pairs are refused than run");
     free(p);
 }

@@ -217,11 +217,11 @@ static void try_sizes(const char *group, try_trial *try)
         spent_s[stream] += now_s() - before;
     }
     printf("%s %s: %d runs, %d refused with a reason, %d too large, %zu dimensions; %lld first "
-           "sizes, %lld of %lld edges, %lld at random\n",
+           "sizes, %lld of %lld edges, %lld at random",
            plugin_name, group, s->runs, s->refused, s->too_large, s->count,
            (long long)s->sizes.next[SIZES_EVERY], (long long)s->sizes.next[SIZES_EDGES],
            (long long)s->sizes.edge_count, (long long)s->sizes.next[SIZES_RANDOM]);
-    fflush(stdout);
+    end_line();
     REQUIRE(s->count == 0 || s->runs > s->refused, "more sizes are refused than run");
     free(s);
 }

@@ -63,6 +63,20 @@ static char circumstances[600];
         }                                                                                          \
     } while (0)
 
+/* Ends the line of a group: how long it took, from the end of the one before (in a process of its own, from the
+ * first). */
+static void end_line(void)
+{
+    static double before;
+    const double now = now_s();
+
+    if (before > 0)
+        printf("; %.1f s", now - before);
+    printf("\n");
+    fflush(stdout);
+    before = now;
+}
+
 /* One line per group, so that a log tells what was covered. */
 static void report(const char *group, int runs, int refused)
 {
@@ -70,8 +84,7 @@ static void report(const char *group, int runs, int refused)
            runs + refused == 0 ? " (none apply)" : "");
     if (refused > 0)
         printf(", %d refused with a reason", refused);
-    printf("\n");
-    fflush(stdout);
+    end_line();
 }
 
 /* --- a job made of choices -------------------------------------------------------------------- */

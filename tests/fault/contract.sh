@@ -14,7 +14,7 @@ faulty=$GPURUN_BUILD/fakes/faulty/faulty.so mirror=$GPURUN_BUILD/fakes/mirror/mi
 begin "what is right passes"
 run "$contract" --gpu --seconds 1 "$faulty" steady declared narrow peer
 expect_exit 0
-expect_line "$STDOUT" 'faulty gpu, pairs: *[1-9]* pairs in *[1-9]* rows, * pairs refused with a reason'
+expect_line "$STDOUT" 'faulty gpu, pairs: *[1-9]* pairs in *[1-9]* rows, * pairs refused with a reason; * s'
 expect_line "$STDOUT" 'faulty gpu, sizes: * runs, 0 refused with a reason, 0 too large, 2 dimensions;*'
 expect_line "$STDOUT" 'faulty variant steady: * runs, * sizes, * with the same bytes again, 0 unsupported'
 expect_line "$STDOUT" 'faulty variant declared: * runs, * sizes, 0 with the same bytes again, 0 unsupported'
