@@ -8,8 +8,9 @@
  * it, and behind the same call, so that the cache holds what it leaves itself. Each call is warmed up, then sampled;
  * whose turn it is goes round.
  *
- * A batch is 1,000 launches of a kernel of one thread that waits 9,000 cycles: one after the other on a stream, and
- * launched ahead (programmatic stream serialization), where the device prepares a launch while the one before runs.
+ * A batch is 1,000 launches of a kernel of one thread that waits 9,000 cycles and copies an element: one after the
+ * other on a stream, and launched ahead (programmatic stream serialization), where the device prepares a launch while
+ * the one before runs.
  */
 #include <algorithm>
 #include <cstdint>
@@ -81,12 +82,22 @@ static __global__ void fill_kernel(uint32_t *to, int64_t n)
         to[i] = static_cast<uint32_t>(x >> 32);
 }
 
-static __global__ void spin_kernel(long long cycles)
+static __global__ void spin_kernel(void)
 {
     const long long start = clock64();
 
-    while (clock64() - start < cycles)
+    while (clock64() - start < SPIN_CYCLES)
         ;
+}
+
+/* What tests/fakes/wait.cu does. */
+static __global__ void wait_kernel(const float *in, float *out)
+{
+    const long long start = clock64();
+
+    while (clock64() - start < WAIT_CYCLES)
+        ;
+    *out = *in;
 }
 
 static float sample(const struct buffers *b, call_function call, cudaEvent_t start,
@@ -96,7 +107,7 @@ static float sample(const struct buffers *b, call_function call, cudaEvent_t sta
     float ms;
 
     check(call(b, b->temp, &temp_bytes), "call");
-    spin_kernel<<<1, 1>>>(SPIN_CYCLES);
+    spin_kernel<<<1, 1>>>();
     check(cudaEventRecord(start), "record");
     check(call(b, b->temp, &temp_bytes), "call");
     check(cudaEventRecord(stop), "record");
@@ -106,7 +117,7 @@ static float sample(const struct buffers *b, call_function call, cudaEvent_t sta
 }
 
 /* What a launch takes in a batch, in milliseconds. */
-static float sample_batch(bool ahead, cudaEvent_t start, cudaEvent_t stop)
+static float sample_batch(const struct buffers *b, bool ahead, cudaEvent_t start, cudaEvent_t stop)
 {
     cudaLaunchAttribute serialization = {};
     cudaLaunchConfig_t config = {};
@@ -119,7 +130,8 @@ static float sample_batch(bool ahead, cudaEvent_t start, cudaEvent_t stop)
     config.numAttrs = ahead;
     check(cudaEventRecord(start), "record");
     for (int i = 0; i < BATCH; i++)
-        check(cudaLaunchKernelEx(&config, spin_kernel, static_cast<long long>(WAIT_CYCLES)),
+        check(cudaLaunchKernelEx(&config, wait_kernel, static_cast<const float *>(b->in),
+                                 static_cast<float *>(b->out)),
               "launch");
     check(cudaEventRecord(stop), "record");
     check(cudaEventSynchronize(stop), "synchronise");
@@ -127,12 +139,13 @@ static float sample_batch(bool ahead, cudaEvent_t start, cudaEvent_t stop)
     return ms / BATCH;
 }
 
-static void print_batch(const char *name, bool ahead, cudaEvent_t start, cudaEvent_t stop)
+static void print_batch(const char *name, const struct buffers *b, bool ahead, cudaEvent_t start,
+                        cudaEvent_t stop)
 {
     float ms[BATCHES];
 
     for (int i = 0; i < BATCHES; i++)
-        ms[i] = sample_batch(ahead, start, stop);
+        ms[i] = sample_batch(b, ahead, start, stop);
     std::sort(ms, ms + BATCHES);
     printf("%s %.5f\n", name, ms[BATCHES / 2]);
 }
@@ -178,7 +191,7 @@ int main(int argc, char **argv)
         std::sort(samples, samples + SAMPLES);
         printf("%s %.5f\n", calls[c].name, samples[SAMPLES / 2]);
     }
-    print_batch("batch", false, start, stop);
-    print_batch("batch_ahead", true, start, stop);
+    print_batch("batch", &b, false, start, stop);
+    print_batch("batch_ahead", &b, true, start, stop);
     return EXIT_SUCCESS;
 }
