@@ -288,9 +288,6 @@ static void teardown(struct gpurun_ctx *ctx)
     free(s->truth.lines);
     free(s->truth.memory);
     s->truth = (struct matmul_truth){0};
-#ifdef GPURUN_WITH_CUDA
-    matmul_cublas_close(s);
-#endif
 }
 
 const struct gpurun_plugin gpurun_plugin = {

@@ -52,7 +52,6 @@ struct matmul_state {
     struct gpurun_tensor *a, *b, *c, *product; /* c: beta != 0 only */
     struct matmul_layout layout;
     struct matmul_truth truth;
-    void *cublas; /* see matmul_cublas.cu */
 };
 
 static inline const struct matmul_options *matmul_options_of(const struct gpurun_ctx *ctx)
@@ -125,7 +124,6 @@ enum gpurun_status matmul_tensor_group(struct gpurun_ctx *ctx);
 enum gpurun_status matmul_cublas_supported(struct gpurun_ctx *ctx);
 size_t matmul_cublas_scratch(struct gpurun_ctx *ctx);
 enum gpurun_status matmul_launch_cublas(struct gpurun_ctx *ctx);
-void matmul_cublas_close(struct matmul_state *s);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 /*
- * matmul, variant "cublas": the peer, opened when it is first asked for.
+ * matmul, variant "cublas": the peer, opened when it is first asked for and kept as long as the process lives: its start
+ * takes longer than most products.
  *
  * Mapping  cuBLAS's own.
  * Memory   cuBLAS's own; its workspace is our scratch, so it allocates nothing while it is timed. With beta,
@@ -13,7 +14,6 @@
 #include "matmul_device.cuh"
 #include <dlfcn.h>
 #include <library_types.h>
-#include <stdlib.h>
 
 /* Of cublas_v2.h and cublas_api.h, which the CUDA compiler does not bring: what is called here. */
 enum {
@@ -41,13 +41,16 @@ typedef int cublas_gemm(void *handle, int transa, int transb, int m, int n, int 
                         long long c_step, int batch, int compute, int algorithm);
 
 struct cublas {
-    void *handle;
+    int device;   /* that the handle is for */
+    void *handle; /* NULL: none is open */
     cublas_destroy *destroy;
     cublas_set_stream *set_stream;
     cublas_set_workspace *set_workspace;
     cublas_set_math_mode *set_math_mode;
     cublas_gemm *gemm;
 };
+
+static struct cublas kept;
 
 /* Finds the functions and makes a handle. */
 static enum gpurun_status cublas_open(struct gpurun_ctx *ctx, struct cublas *lib)
@@ -88,37 +91,21 @@ static bool cublas_fits(const struct gpurun_ctx *ctx)
 
 enum gpurun_status matmul_cublas_supported(struct gpurun_ctx *ctx)
 {
-    struct matmul_state *s = matmul_state_of(ctx);
-    struct cublas *lib;
-    enum gpurun_status status;
+    int device;
 
     if (matmul_is_whole(matmul_dtype_of(ctx)))
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "dtype", "cuBLAS has no product of %s",
                            gpurun_dtype_name(matmul_dtype_of(ctx)));
     if (!cublas_fits(ctx))
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, NULL, "cuBLAS is asked in 32-bit sizes");
-    if (s->cublas != NULL)
+    GPURUN_CUDA_TRY(ctx, cudaGetDevice(&device));
+    if (kept.handle != NULL && kept.device == device)
         return GPURUN_OK;
-    lib = static_cast<struct cublas *>(calloc(1, sizeof(*lib)));
-    if (lib == NULL)
-        return gpurun_fail(ctx, GPURUN_NO_MEMORY, NULL, "no host memory for cuBLAS");
-    status = cublas_open(ctx, lib);
-    if (status == GPURUN_OK)
-        s->cublas = lib;
-    else
-        free(lib);
-    return status;
-}
-
-void matmul_cublas_close(struct matmul_state *s)
-{
-    struct cublas *lib = static_cast<struct cublas *>(s->cublas);
-
-    if (lib == NULL)
-        return;
-    lib->destroy(lib->handle);
-    free(lib);
-    s->cublas = NULL;
+    if (kept.handle != NULL)
+        kept.destroy(kept.handle);
+    kept = {};
+    kept.device = device;
+    return cublas_open(ctx, &kept);
 }
 
 size_t matmul_cublas_scratch(struct gpurun_ctx *)
@@ -189,16 +176,15 @@ static int cublas_call(struct gpurun_ctx *ctx, const struct cublas *lib)
 
 enum gpurun_status matmul_launch_cublas(struct gpurun_ctx *ctx)
 {
-    const struct cublas *lib = static_cast<const struct cublas *>(matmul_state_of(ctx)->cublas);
-    int error = lib->set_stream(lib->handle, gpurun_cuda_stream(ctx));
+    int error = kept.set_stream(kept.handle, gpurun_cuda_stream(ctx));
 
     GPURUN_TRY(cublas_copy_c(ctx));
     if (error == CUBLAS_OK)
-        error = lib->set_workspace(lib->handle, ctx->scratch, CUBLAS_WORKSPACE);
+        error = kept.set_workspace(kept.handle, ctx->scratch, CUBLAS_WORKSPACE);
     if (error == CUBLAS_OK)
-        error = lib->set_math_mode(lib->handle, CUBLAS_NO_REDUCED_SUMS);
+        error = kept.set_math_mode(kept.handle, CUBLAS_NO_REDUCED_SUMS);
     if (error == CUBLAS_OK)
-        error = cublas_call(ctx, lib);
+        error = cublas_call(ctx, &kept);
     if (error != CUBLAS_OK)
         return gpurun_fail(ctx, GPURUN_DEVICE, NULL, "cuBLAS: status %d", error);
     GPURUN_LAUNCH_TRY(ctx);

@@ -221,11 +221,7 @@ static enum gpurun_status run_gpu(struct gpurun_ctx *ctx, const struct gpurun_va
 
 static void teardown(struct gpurun_ctx *ctx)
 {
-#ifdef GPURUN_WITH_CUDA
-    transpose_cublas_close(ctx);
-#else
     (void)ctx;
-#endif
 }
 
 const struct gpurun_plugin gpurun_plugin = {

@@ -21,7 +21,6 @@ struct transpose_options {
 struct transpose_state {
     struct gpurun_tensor *in, *out; /* in place: one and the same */
     bool by_value; /* the answer to be judged comes from arithmetic, see the README */
-    void *cublas;  /* owned, see transpose_cublas.cu */
 };
 
 static inline const struct transpose_options *transpose_options_of(const struct gpurun_ctx *ctx)
@@ -57,7 +56,6 @@ enum gpurun_status transpose_launch_vector(struct gpurun_ctx *ctx);
 
 enum gpurun_status transpose_cublas_supported(struct gpurun_ctx *ctx);
 enum gpurun_status transpose_launch_cublas(struct gpurun_ctx *ctx);
-void transpose_cublas_close(struct gpurun_ctx *ctx);
 
 #ifdef __cplusplus
 }

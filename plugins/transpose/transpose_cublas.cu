@@ -5,10 +5,11 @@
  * Memory   reads and writes each element once.
  * Bound    memory.
  * Limits   float and double, one matrix, sides below 2^31. It multiplies: a NaN may come out as another NaN.
+ *
+ * It is opened when it is first asked for, and kept as long as the process lives.
  */
 #include "transpose_device.cuh"
 #include <dlfcn.h>
-#include <stdlib.h>
 
 /* What is needed of cublas_v2.h: cuBLAS is opened when it is asked for, and its headers may be missing. */
 enum { CUBLAS_SUCCESS = 0, CUBLAS_OP_PLAIN = 0, CUBLAS_OP_TURNED = 1 };
@@ -24,12 +25,15 @@ typedef int cublas_dgeam(void *handle, int turn_a, int turn_b, int m, int n, con
                          double *c, int ldc);
 
 struct cublas {
-    void *handle;
+    int device;   /* that the handle is for */
+    void *handle; /* NULL: none is open */
     cublas_destroy *destroy;
     cublas_set_stream *set_stream;
     cublas_sgeam *sgeam;
     cublas_dgeam *dgeam;
 };
+
+static struct cublas kept;
 
 static enum gpurun_status find_symbol(struct gpurun_ctx *ctx, void *library, const char *name,
                                       void **symbol)
@@ -86,60 +90,43 @@ static enum gpurun_status check_options(struct gpurun_ctx *ctx)
 
 enum gpurun_status transpose_cublas_supported(struct gpurun_ctx *ctx)
 {
-    struct transpose_state *s = transpose_state_of(ctx);
-    struct cublas *cublas;
+    int device;
 
     GPURUN_TRY(check_options(ctx));
-    if (s->cublas)
+    GPURUN_CUDA_TRY(ctx, cudaGetDevice(&device));
+    if (kept.handle && kept.device == device)
         return GPURUN_OK;
-    cublas = static_cast<struct cublas *>(calloc(1, sizeof(*cublas)));
-    if (!cublas)
-        return gpurun_fail(ctx, GPURUN_NO_MEMORY, NULL, "no host memory for cuBLAS");
-    if (open_cublas(ctx, cublas) != GPURUN_OK) {
-        free(cublas);
-        return GPURUN_UNSUPPORTED;
-    }
-    s->cublas = cublas;
-    return GPURUN_OK;
+    if (kept.handle)
+        kept.destroy(kept.handle);
+    kept = {};
+    kept.device = device;
+    return open_cublas(ctx, &kept);
 }
 
 enum gpurun_status transpose_launch_cublas(struct gpurun_ctx *ctx)
 {
     const struct transpose_options *o = transpose_options_of(ctx);
     const struct transpose_state *s = transpose_state_of(ctx);
-    const struct cublas *cublas = static_cast<const struct cublas *>(s->cublas);
     const int rows = static_cast<int>(o->rows), cols = static_cast<int>(o->cols);
     const float one = 1, zero = 0;
     const double one_wide = 1, zero_wide = 0;
 
-    GPURUN_TRY(check_status(ctx, cublas->set_stream(cublas->handle, gpurun_cuda_stream(ctx)),
+    GPURUN_TRY(check_status(ctx, kept.set_stream(kept.handle, gpurun_cuda_stream(ctx)),
                             "cublasSetStream"));
     if (o->dtype == GPURUN_FLOAT) {
         float *out = static_cast<float *>(s->out->dev);
 
         return check_status(ctx,
-                            cublas->sgeam(cublas->handle, CUBLAS_OP_TURNED, CUBLAS_OP_PLAIN, rows,
-                                          cols, &one, static_cast<const float *>(s->in->dev), cols,
-                                          &zero, out, rows, out, rows),
+                            kept.sgeam(kept.handle, CUBLAS_OP_TURNED, CUBLAS_OP_PLAIN, rows, cols,
+                                       &one, static_cast<const float *>(s->in->dev), cols, &zero,
+                                       out, rows, out, rows),
                             "cublasSgeam");
     }
     double *out = static_cast<double *>(s->out->dev);
 
     return check_status(ctx,
-                        cublas->dgeam(cublas->handle, CUBLAS_OP_TURNED, CUBLAS_OP_PLAIN, rows, cols,
-                                      &one_wide, static_cast<const double *>(s->in->dev), cols,
-                                      &zero_wide, out, rows, out, rows),
+                        kept.dgeam(kept.handle, CUBLAS_OP_TURNED, CUBLAS_OP_PLAIN, rows, cols,
+                                   &one_wide, static_cast<const double *>(s->in->dev), cols,
+                                   &zero_wide, out, rows, out, rows),
                         "cublasDgeam");
-}
-
-void transpose_cublas_close(struct gpurun_ctx *ctx)
-{
-    struct transpose_state *s = transpose_state_of(ctx);
-    struct cublas *cublas = static_cast<struct cublas *>(s->cublas);
-
-    if (!cublas)
-        return;
-    cublas->destroy(cublas->handle);
-    free(cublas);
-    s->cublas = NULL;
 }
