@@ -64,7 +64,9 @@ static __global__ void __launch_bounds__(VECTOR_BLOCK, VECTOR_BLOCKS_PER_SM)
                                   ? vector_tile<OP, true>(job, first, span)
                                   : vector_tile<OP, false>(job, first, span));
     }
-    reduce_finish<OP>(job, OP::join(mine, vector_single<OP>(job, span)), claim, state);
+    if (blockIdx.x == 0)
+        mine = OP::join(mine, vector_single<OP>(job, span));
+    reduce_finish<OP>(job, mine, claim, state);
 }
 
 /* Tiles of a block: as many as leave every multiprocessor all the blocks that it can hold. */
@@ -105,7 +107,7 @@ template <typename OP> static enum gpurun_status vector_run(struct gpurun_ctx *c
     const unsigned blocks = vector_blocks(span.packs, span.tiles);
 
     if constexpr (OP::PLACE)
-        reduce_vector_place_kernel<vector_place<OP>>
+        reduce_vector_place_kernel<OP>
             <<<blocks, VECTOR_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(job, span, ctx->variant_state);
     else
         reduce_vector_kernel<OP>

@@ -53,7 +53,7 @@ static __device__ __forceinline__ void vector_load(struct vector_pack<OP> (&pack
             pack[l] = body[first + l * VECTOR_BLOCK];
 }
 
-/* What is in no pack: block 0 takes these, a thread each, at most. */
+/* What is in no pack: one block takes these, a thread each, at most. */
 template <typename OP>
 static __device__ __forceinline__ typename OP::ACC vector_single(const struct reduce_job &job,
                                                                  struct vector_span span)
@@ -61,7 +61,7 @@ static __device__ __forceinline__ typename OP::ACC vector_single(const struct re
     const int64_t body = span.packs * vector_width<OP>();
     const int64_t i = threadIdx.x < span.head ? threadIdx.x : threadIdx.x + body;
 
-    return blockIdx.x == 0 && threadIdx.x < job.n - body
+    return threadIdx.x < job.n - body
                ? OP::take(static_cast<const typename OP::IN *>(job.in)[i], i, job.flip)
                : OP::none();
 }

@@ -16,23 +16,26 @@
 #include "topk_list.cuh"
 #include "topk_maxima.h"
 
-/* How rows are cut: vectors of a lane in a group, threads of a block that reads a tile and of one that goes through
- * the levels, how many of the latter a multiprocessor is to hold, and whether they begin with the tiles: else a thread
+/* How rows are cut: vectors of a lane in a group, threads of a block that reads a tile, groups that one of its warps reads
+ * at once, threads of a block that goes through the levels, how many of the latter a multiprocessor is to hold, and whether they begin with the tiles: else a thread
  * holds its share of the groups' maxima. */
 struct maxima_long {
     typedef maxima_long READ;
-    enum { LOADS = MAXIMA_LOADS, READ_BLOCK = 512, BLOCK = 512, BLOCKS = 1, HAS_TILES = 1 };
+    enum { LOADS = MAXIMA_LOADS, READ_BLOCK = 512, AT_ONCE = 1 };
+    enum { BLOCK = 512, BLOCKS = 1, HAS_TILES = 1 };
 };
 
 struct maxima_short {
     typedef maxima_short READ;
-    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, BLOCK = 512, BLOCKS = 1, HAS_TILES = 0 };
+    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, AT_ONCE = 4 };
+    enum { BLOCK = 512, BLOCKS = 1, HAS_TILES = 0 };
 };
 
 /* Read as short rows are; as many as fit take turns. */
 struct maxima_batch {
     typedef maxima_short READ;
-    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, BLOCK = 128, BLOCKS = 8, HAS_TILES = 0 };
+    enum { LOADS = MAXIMA_SHORT_LOADS, READ_BLOCK = 256, AT_ONCE = 4 };
+    enum { BLOCK = 128, BLOCKS = 8, HAS_TILES = 0 };
 };
 
 template <typename BITS> struct __align__(16) maxima_vector
@@ -168,7 +171,7 @@ static __device__ __forceinline__ BITS maxima_of_edge(const struct maxima_span<B
     constexpr int width = maxima_width<BITS>();
     BITS best = 0;
 
-#pragma unroll 1
+#pragma unroll SHAPE::AT_ONCE
     for (int e = 0; e < SHAPE::LOADS * width; e++) {
         const int64_t at = first + e / width * 32 * width + e % width;
 
@@ -189,33 +192,41 @@ static __device__ __forceinline__ bool maxima_is_whole(const struct maxima_span<
            (group + 1) * maxima_group<BITS, SHAPE>() <= span.end;
 }
 
-/* The largest key of a group, in all lanes of the warp that calls. */
+/* The largest keys of groups, so many apart as the block has warps, in all lanes of the warp that calls. All loads are
+ * issued before the first is used. */
 template <typename BITS, bool REAL, typename SHAPE>
-static __device__ __forceinline__ BITS maxima_of_group(const struct maxima_span<BITS> &span,
-                                                       int64_t group)
+static __device__ __forceinline__ void maxima_of_groups(const struct maxima_span<BITS> &span,
+                                                        int64_t group, BITS (&best)[SHAPE::AT_ONCE])
 {
-    constexpr int width = maxima_width<BITS>();
-    const int64_t first = group * maxima_group<BITS, SHAPE>() + threadIdx.x % 32 * width;
-    BITS best = 0;
-
-    if (maxima_is_whole<SHAPE>(span, group)) {
-        struct maxima_vector<BITS> v[SHAPE::LOADS];
+    constexpr int width = maxima_width<BITS>(), warps = SHAPE::READ_BLOCK / 32;
+    struct maxima_vector<BITS> v[SHAPE::AT_ONCE][SHAPE::LOADS];
 
 #pragma unroll
-        for (int l = 0; l < SHAPE::LOADS; l++)
-            v[l] = maxima_stream(reinterpret_cast<const struct maxima_vector<BITS> *>(
-                span.base + first + l * 32 * width));
+    for (int g = 0; g < SHAPE::AT_ONCE; g++) {
+        const BITS *first = span.base + (group + g * warps) * maxima_group<BITS, SHAPE>() +
+                            threadIdx.x % 32 * width;
+
+        if (maxima_is_whole<SHAPE>(span, group + g * warps))
 #pragma unroll
-        for (int l = 0; l < SHAPE::LOADS; l++)
-#pragma unroll
-            for (int j = 0; j < width; j++) {
-                const BITS key = topk_key<REAL>(v[l].item[j], span.flip);
-                best = key > best ? key : best;
-            }
-    } else {
-        best = maxima_of_edge<BITS, REAL, SHAPE>(span, first);
+            for (int l = 0; l < SHAPE::LOADS; l++)
+                v[g][l] = maxima_stream(
+                    reinterpret_cast<const struct maxima_vector<BITS> *>(first + l * 32 * width));
     }
-    return gpurun_warp_max(best);
+#pragma unroll
+    for (int g = 0; g < SHAPE::AT_ONCE; g++) {
+        best[g] = 0;
+        if (maxima_is_whole<SHAPE>(span, group + g * warps)) {
+#pragma unroll
+            for (int i = 0; i < SHAPE::LOADS * width; i++) {
+                const BITS key = topk_key<REAL>(v[g][i / width].item[i % width], span.flip);
+                best[g] = key > best[g] ? key : best[g];
+            }
+        } else {
+            best[g] = maxima_of_edge<BITS, REAL, SHAPE>(
+                span, (group + g * warps) * maxima_group<BITS, SHAPE>() + threadIdx.x % 32 * width);
+        }
+        best[g] = gpurun_warp_max(best[g]);
+    }
 }
 
 /* Writes the maxima of a tile's groups, and its own where there is one. */
@@ -224,18 +235,25 @@ static __device__ __forceinline__ void maxima_of_tile(const struct maxima_span<B
                                                       int64_t tile, BITS *tile_maxima,
                                                       BITS *group_maxima)
 {
+    constexpr int warps = SHAPE::READ_BLOCK / 32;
     __shared__ BITS maxima[MAXIMA_GROUPS];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t first = tile * MAXIMA_GROUPS;
 
 #pragma unroll
-    for (int g = warp; g < MAXIMA_GROUPS; g += SHAPE::READ_BLOCK / 32) {
-        const BITS best = maxima_of_group<BITS, REAL, SHAPE>(span, first + g);
+    for (int g = warp; g < MAXIMA_GROUPS; g += warps * SHAPE::AT_ONCE) {
+        BITS best[SHAPE::AT_ONCE];
 
-        if (lane == 0 && SHAPE::HAS_TILES)
-            maxima[g] = best;
-        else if (lane == 0 && (first + g) * maxima_group<BITS, SHAPE>() < span.end)
-            group_maxima[first + g] = best;
+        maxima_of_groups<BITS, REAL, SHAPE>(span, first + g, best);
+#pragma unroll
+        for (int i = 0; i < SHAPE::AT_ONCE; i++) {
+            const int64_t group = first + g + i * warps;
+
+            if (lane == 0 && SHAPE::HAS_TILES)
+                maxima[g + i * warps] = best[i];
+            else if (lane == 0 && group * maxima_group<BITS, SHAPE>() < span.end)
+                group_maxima[group] = best[i];
+        }
     }
     if (!SHAPE::HAS_TILES)
         return;

@@ -83,7 +83,18 @@ static __device__ __forceinline__ void distinct_learn(const BITS (&keys)[ITEMS],
         atomicExch(&scratch.state->is_known, 1u);
 }
 
-/* The bits of a whole group. Loads that no compiler moves behind a barrier, as it may those for constant data. */
+/* Past the L1, and not as constant data, which a compiler may read behind a barrier. */
+static __device__ __forceinline__ uint4 distinct_stream(const uint4 *from)
+{
+    uint4 v;
+
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from));
+    return v;
+}
+
+/* The bits of a whole group. */
 template <typename BITS, int ITEMS>
 static __device__ __forceinline__ void distinct_fetch(const struct maxima_span<BITS> &span,
                                                       int64_t group, BITS (&bits)[ITEMS])
@@ -94,7 +105,7 @@ static __device__ __forceinline__ void distinct_fetch(const struct maxima_span<B
 
 #pragma unroll
     for (int l = 0; l < MAXIMA_LOADS; l++) {
-        const uint4 vector = __ldcg(from + l * 32);
+        const uint4 vector = distinct_stream(from + l * 32);
 
         memcpy(&bits[l * width], &vector, sizeof(vector));
     }
@@ -964,16 +975,23 @@ static __global__ void __launch_bounds__(DISTINCT_BLOCK)
 
     const bool is_shared = distinct_take_share(span, all, k, scratch, table, &shared, &list);
 
-    if (is_shared)
+    bool is_last = false;
+
+    /* Whoever is last clears the flag for the next launch: all have read it. Where one block has all groups, nothing else
+     * waits for the others. */
+    if (is_shared) {
         distinct_hand_in(list, k, scratch, &shared);
-    else if (blockIdx.x == 0)
-        distinct_few(rows, span, &shared);
-    if (!maxima_is_last(&scratch.state->ticket, gridDim.x))
-        return;
-    if (is_shared)
-        distinct_answer(rows, scratch, &shared);
-    if (threadIdx.x == 0)
-        scratch.state->is_known = 0; /* for the next launch */
+        is_last = maxima_is_last(&scratch.state->ticket, gridDim.x);
+        if (is_last)
+            distinct_answer(rows, scratch, &shared);
+    } else {
+        if (threadIdx.x == 0)
+            is_last = atomicInc(&scratch.state->ticket, gridDim.x - 1) == gridDim.x - 1;
+        if (blockIdx.x == 0)
+            distinct_few(rows, span, &shared);
+    }
+    if (is_last && threadIdx.x == 0)
+        scratch.state->is_known = 0;
 }
 
 /* --- launching ------------------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
  *
  * The k best groups by (maximum, lower place first) hold the k best elements. Of their elements those not below
  * the k-th maximum are at least k and, where the best do not stand close together, hardly more: each of these is
- * ranked among them. Where they do, as in sorted data, most of the groups are neighbours and one block's: for a k up to
+ * ranked among them. A few groups or elements too many do no harm, so digits are searched no further than that. Where they do, as in sorted data, most of the groups are neighbours and one block's: for a k up to
  * WIDE_ALONE_K_MAX it leaves only the k best of its own. Where still more are left than a block holds, the digits of the
  * elements' own keys and places come first, so the answer is exact whatever the data.
  */
@@ -49,7 +49,7 @@ template <typename BITS> struct wide_shared {
     union {
         struct {
             unsigned bins[WIDE_BINS];
-            uint32_t hits[MAXIMA_K_MAX]; /* the block's groups that are read again */
+            uint32_t hits[MAXIMA_WIDE_FOUND]; /* the block's groups that are read again */
         };
         struct {
             int64_t indices[MAXIMA_WIDE_FOUND];
@@ -61,6 +61,7 @@ template <typename BITS> struct wide_shared {
     struct wide_known<BITS> known;
     int hit_count;
     uint32_t hit_first, hit_last; /* the least and the largest of hits[] */
+    unsigned first_found;         /* where the block's elements begin in the list of all */
 };
 
 /* --- what is selected from: each() calls use(is_there, key, index) with whole warps -------------------- */
@@ -118,6 +119,14 @@ template <typename BITS> struct wide_elements {
         }
     }
 };
+
+/* How many items beyond k may be selected: they are read, or ranked, for nothing. */
+static __device__ __forceinline__ uint64_t wide_spare(int64_t k)
+{
+    const int64_t room = MAXIMA_WIDE_FOUND - k;
+
+    return static_cast<uint64_t>(k + MAXIMA_WIDE_SPARE < room ? k + MAXIMA_WIDE_SPARE : room);
+}
 
 /* --- digits ------------------------------------------------------------------------------------------ */
 
@@ -277,12 +286,12 @@ static __device__ __forceinline__ void wide_add(const struct wide_shared<BITS> *
     cooperative_groups::this_grid().sync();
 }
 
-/* Finds what is to be known of the k-th best of more items, of all blocks with the grid's bins: `turn` is those that
- * come next; else, without any, of the block's own. */
+/* Finds what is to be known of the k-th best of more items, so that at most `spare` items too many are selected: of all
+ * blocks with the grid's bins, of which `turn` comes next; else, without any, of the block's own. */
 template <typename BITS, typename SOURCE>
-static __device__ __forceinline__ void wide_find(const SOURCE &source,
-                                                 struct wide_known<BITS> known, unsigned *grid_bins,
-                                                 struct wide_shared<BITS> *shared, int *turn)
+static __device__ __forceinline__ void
+wide_find(const SOURCE &source, struct wide_known<BITS> known, uint64_t spare, unsigned *grid_bins,
+          struct wide_shared<BITS> *shared, int *turn)
 {
     const uint64_t tail_last = wide_tail_last(source);
     int key_left = wide_bits(static_cast<BITS>(~known.key_mask));
@@ -291,7 +300,7 @@ static __device__ __forceinline__ void wide_find(const SOURCE &source,
     __syncthreads();
     if (threadIdx.x == 0)
         shared->known = known;
-    while (known.need != known.match) {
+    while (known.match - known.need > spare) {
         const struct wide_digit d = wide_next(key_left, tail_left);
         unsigned *bins = grid_bins ? grid_bins + *turn * WIDE_BINS : NULL;
         const unsigned mask = (1u << d.bits) - 1;
@@ -381,29 +390,48 @@ wide_alone(const struct wide_elements<BITS> &elements, BITS low, BITS high, uint
     return known;
 }
 
-/* Puts the selected elements of all blocks into one list, as far as there is room. */
+/* What is known at first of the k-th best of all elements. Where their keys are the same, so are those of the groups,
+ * and the last of these ends the places. */
+template <typename BITS>
+static __device__ __forceinline__ struct wide_known<BITS>
+wide_together(const struct wide_elements<BITS> &elements, const struct wide_groups<BITS> &groups,
+              uint64_t group_tail, BITS low, BITS high, uint64_t k) {
+    const int64_t group = static_cast<int64_t>(wide_tail_last(groups) - group_tail);
+    const int64_t last = (group + 1) * maxima_group<BITS>() - 1 - elements.span.begin;
+    struct wide_known<BITS> known = wide_between(low, high, k);
+
+    if (low == high)
+        wide_within(&known, wide_tail_last(elements), 0,
+                    last < elements.last() ? last : elements.last());
+    return known;
+}
+
+/* Puts the selected elements of all blocks into one list. A block takes its part at once; where there is no room for it,
+ * the counter says so. */
 template <typename BITS, typename SOURCE>
 static __device__ __forceinline__ void
 wide_collect(const SOURCE &source, const struct wide_known<BITS> &known,
-             struct wide_scratch<BITS> scratch, unsigned *counter)
+             struct wide_scratch<BITS> scratch, unsigned *counter, struct wide_shared<BITS> *shared)
 {
     const uint64_t tail_last = wide_tail_last(source);
-    const unsigned lower_lanes = (1u << threadIdx.x % 32) - 1;
+    unsigned count = 0, total;
 
     source.each([&](bool is_there, BITS key, int64_t index) {
-        const bool is_selected =
-            is_there && wide_is_selected(known, key, tail_last - static_cast<uint64_t>(index));
-        const unsigned lanes = __ballot_sync(0xffffffffu, is_selected);
-        unsigned at = 0;
+        count += is_there && wide_is_selected(known, key, tail_last - static_cast<uint64_t>(index));
+    });
 
-        if (lanes == 0)
-            return;
-        if (threadIdx.x % 32 == 0)
-            at = atomicAdd(counter, static_cast<unsigned>(__popc(lanes)));
-        at = __shfl_sync(0xffffffffu, at, 0) + __popc(lanes & lower_lanes);
-        if (is_selected && at < MAXIMA_WIDE_FOUND) {
+    unsigned at = topk_prefix(count, shared->sums, &total);
+
+    if (threadIdx.x == 0 && total > 0)
+        shared->first_found = atomicAdd(counter, total);
+    __syncthreads();
+    if (total == 0 || shared->first_found + total > MAXIMA_WIDE_FOUND)
+        return;
+    at += shared->first_found;
+    source.each([&](bool is_there, BITS key, int64_t index) {
+        if (is_there && wide_is_selected(known, key, tail_last - static_cast<uint64_t>(index))) {
             scratch.found_keys[at] = key;
-            scratch.found_indices[at] = index;
+            scratch.found_indices[at++] = index;
         }
     });
 }
@@ -454,6 +482,7 @@ static __global__ void __launch_bounds__(WIDE_BLOCK)
     struct wide_known<BITS> known = {
         0, 0, 0, 0, 0, 0
     }; /* selects all */
+    const uint64_t spare = wide_spare(rows.k);
     BITS low, high;
     int turn = 0;
 
@@ -465,12 +494,13 @@ static __global__ void __launch_bounds__(WIDE_BLOCK)
         if (low == high) /* each tile has a group with that maximum */
             wide_within(&known, wide_tail_last(groups), 0, last < count ? last : count - 1);
     }
-    wide_find(groups, known, scratch.bins, shared, &turn);
+    wide_find(groups, known, spare, scratch.bins, shared, &turn);
     wide_hit(groups, shared);
 
     const struct wide_elements<BITS> elements = {
         span, shared->hits, shared->hit_count
     };
+    const uint64_t group_tail = shared->known.tail_prefix;
 
     known = shared->known;
     known.tail_prefix = known.tail_mask = 0; /* of groups */
@@ -481,15 +511,17 @@ static __global__ void __launch_bounds__(WIDE_BLOCK)
                     wide_has_more(elements, low, rows.k, shared);
     unsigned found = 0;
 
+    /* As many groups with one and the same maximum have more elements like it than there is room for. */
 #pragma unroll 1
-    for (int round = 0; round < 2; round++) {
+    for (int round = rows.k > WIDE_ALONE_K_MAX && low == high; round < 2; round++) {
         if (is_alone || round > 0) {
             known = is_alone ? wide_alone(elements, low, high, rows.k, shared)
-                             : wide_between(low, high, rows.k);
-            wide_find(elements, known, is_alone ? NULL : scratch.bins, shared, &turn);
+                             : wide_together(elements, groups, group_tail, low, high, rows.k);
+            wide_find(elements, known, is_alone ? 0 : spare, is_alone ? NULL : scratch.bins, shared,
+                      &turn);
             known = shared->known;
         }
-        wide_collect(elements, known, scratch, &scratch.found[round]);
+        wide_collect(elements, known, scratch, &scratch.found[round], shared);
         cooperative_groups::this_grid().sync();
         found = __ldcg(&scratch.found[round]);
         if (found <= MAXIMA_WIDE_FOUND)

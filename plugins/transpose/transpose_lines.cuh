@@ -2,6 +2,10 @@
  * A tile of matrices whose rows do not begin at multiples of 16 bytes. Elements are moved one by one, but each
  * access of a warp begins where a line does (32 elements of 4 bytes, a sector of bytes), on both sides: as rows
  * begin anywhere, that takes one access more per row, of which the ends are masked.
+ *
+ * What a tile writes of a row of the answer begins and ends where a sector does, as a sector that two tiles write a part
+ * of costs the memory more. So each row's part begins up to a sector earlier than the tile does, and a few rows of the
+ * input are read by two tiles. Not so those of bytes and of two, which would be many, and are not what memory waits for.
  */
 #ifndef TRANSPOSE_LINES_CUH
 #define TRANSPOSE_LINES_CUH
@@ -13,6 +17,7 @@ enum {
     LINES_WARPS = LINES_BLOCK / 32,
     LINES_ROWS_LEAST = 96, /* of a tile: one batch of loads, or two of 8-byte elements */
     LINES_ROWS_MOST = 2 * LINES_ROWS_LEAST,
+    LINES_SECTOR_BYTES = 32,
 };
 
 template <typename BITS> struct lines_shape {
@@ -22,6 +27,8 @@ template <typename BITS> struct lines_shape {
     static constexpr int PIECES = COLS / 32 + 1;                     /* accesses to a row */
     static constexpr int DEEP = BYTES == 8 ? 3 : 6; /* rows of a warp in flight at once */
     static constexpr int PIECES_OUT = LINES_ROWS_MOST / 32 + 1;
+    static constexpr int SECTOR = LINES_SECTOR_BYTES / BYTES;
+    static constexpr int SHARED_ROWS = BYTES < 4 ? 0 : SECTOR; /* that two tiles read */
 };
 
 /* What there is of a tile. */
@@ -80,10 +87,13 @@ static __device__ __forceinline__ void lines_load(BITS *shared, const BITS *from
     }
 }
 
-/* Writes the tile's columns as rows from `to` on. */
+/* Writes the tile's columns as rows, of which the tile's first row is at `to`: `high` rows, from the first sector that
+ * begins in the tile on. Of those that the tile above reads as well the uppermost tile has none, which begins to write so
+ * many rows earlier. */
 template <typename BITS>
 static __device__ __forceinline__ void lines_store(const BITS *shared, BITS *to, int64_t pitch,
-                                                   struct lines_size size)
+                                                   struct lines_size size, int shared_rows,
+                                                   int high)
 {
     typedef lines_shape<BITS> shape;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -92,12 +102,15 @@ static __device__ __forceinline__ void lines_store(const BITS *shared, BITS *to,
     for (int col = warp; col < size.cols; col += LINES_WARPS) {
         BITS *line = to + col * pitch;
         const int skew = lines_skew(line);
+        const int shift = shape::SHARED_ROWS > 0 ? -skew & (shape::SECTOR - 1) : 0;
+        const int first = shared_rows > 0 ? shift : 0;
+        const int end = max(min(shift + shared_rows - shape::SHARED_ROWS + high, size.rows), first);
 
 #pragma unroll
         for (int k = 0; k < shape::PIECES_OUT; k++) {
             const int row = k * 32 + lane - skew;
 
-            if (lines_within(row, size.rows))
+            if (lines_within(row - first, end - first))
                 line[row] = shared[row * shape::PITCH + col];
         }
     }

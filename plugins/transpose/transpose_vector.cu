@@ -44,20 +44,22 @@ static __global__ void __launch_bounds__(LINES_BLOCK, GPURUN_SM_THREADS / 2 / LI
 {
     extern __shared__ __align__(16) char vector_shared[];
     BITS *shared = reinterpret_cast<BITS *>(vector_shared);
-    constexpr int tile_cols = lines_shape<BITS>::COLS;
+    typedef lines_shape<BITS> shape;
     const int64_t block = transpose_block();
-    const struct transpose_place tile = transpose_along_cols(job, block, tile_rows, tile_cols);
-    const int64_t rows = job.rows - tile.row, cols = job.cols - tile.col;
+    const int high = tile_rows - shape::SHARED_ROWS;
+    const struct transpose_place tile = transpose_along_cols(job, block, high, shape::COLS);
+    const int shared_rows = tile.row > 0 ? shape::SHARED_ROWS : 0;
+    const int64_t row = tile.row - shared_rows;
+    const int64_t rows = job.rows - row, cols = job.cols - tile.col;
     const struct lines_size size = {static_cast<int>(rows < tile_rows ? rows : tile_rows),
-                                    static_cast<int>(cols < tile_cols ? cols : tile_cols)};
+                                    static_cast<int>(cols < shape::COLS ? cols : shape::COLS)};
 
     if (block >= job.tiles)
         return;
-    lines_load(shared, job.in + transpose_in_at(job, tile.matrix, tile.row, tile.col), job.cols,
-               size);
+    lines_load(shared, job.in + transpose_in_at(job, tile.matrix, row, tile.col), job.cols, size);
     __syncthreads();
-    lines_store(shared, job.out + transpose_out_at(job, tile.matrix, tile.row, tile.col), job.rows,
-                size);
+    lines_store(shared, job.out + transpose_out_at(job, tile.matrix, row, tile.col), job.rows, size,
+                shared_rows, high);
 }
 
 template <typename BITS> static enum gpurun_status vector_run_packs(struct gpurun_ctx *ctx)
@@ -78,8 +80,12 @@ template <typename BITS> static enum gpurun_status vector_run_lines(struct gpuru
     typedef lines_shape<BITS> shape;
     const int rows = lines_rows<BITS>(ctx);
     const size_t shared_bytes = rows * shape::PITCH * sizeof(BITS);
-    const struct transpose_job<BITS> job = transpose_job_of<BITS>(ctx, rows, shape::COLS);
+    const int high = rows - shape::SHARED_ROWS;
+    struct transpose_job<BITS> job = transpose_job_of<BITS>(ctx, high, shape::COLS);
 
+    /* What a tile begins earlier to write, it ends earlier. */
+    job.high = (job.rows + shape::SHARED_ROWS + high - 1) / high;
+    job.tiles = job.high * job.wide * transpose_options_of(ctx)->batch;
     TILE_ALLOW_SHARED(ctx, transpose_vector_lines_kernel<BITS>, shared_bytes);
     transpose_vector_lines_kernel<BITS>
         <<<transpose_grid(job.tiles), LINES_BLOCK, shared_bytes, gpurun_cuda_stream(ctx)>>>(job,

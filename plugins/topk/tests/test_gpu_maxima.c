@@ -145,6 +145,33 @@ static int32_t more_than_is_ranked(int64_t i)
     return i % 7 == 0 && i / 7 <= MAXIMA_WIDE_FOUND ? 1000 + noise(i) % 977 : -(int32_t)(i % 3);
 }
 
+/* So many groups and elements, k of which are the answer, are taken for a digit less; with one more they are not. All
+ * of these differ in their last digit alone. */
+enum { SPARE_K = MAXIMA_ONE_K_MAX + 1, SPARED = 2 * SPARE_K + MAXIMA_WIDE_SPARE };
+
+static int32_t large_in_so_many(int64_t i, int64_t groups)
+{
+    const bool is_large = i % GROUP == 3 && i / GROUP < groups;
+
+    return is_large ? (1 << 20) + (int32_t)(i / GROUP * 5 % 1021) : noise(i) % 1000;
+}
+
+static int32_t as_many_as_spared(int64_t i)
+{
+    return large_in_so_many(i, SPARED);
+}
+
+static int32_t one_more_than_spared(int64_t i)
+{
+    return large_in_so_many(i, SPARED + 1);
+}
+
+/* The answer's last group is cut short by the row. */
+static int32_t large_at_the_end(int64_t i)
+{
+    return i < SPARE_K * TILE ? 7 : 8;
+}
+
 static struct job *job_of(int32_t (*data)(int64_t), int64_t n, int64_t k, int offset)
 {
     struct job *job = job_new(GPURUN_INT32, 1, n, k < n ? k : n, offset);
@@ -230,6 +257,17 @@ START_TEST(more_than_is_ranked_at_once)
     prove(more_than_is_ranked, 8 * TILE, ks[_i], 3);
     prove(rising, MAXIMA_WIDE_FOUND + 1, ks[_i], 0);
     prove(lowest, MAXIMA_WIDE_FOUND, ks[_i], 0);
+}
+END_TEST
+
+START_TEST(digits_left_out)
+{
+    for (int offset = 0; offset <= OFFSET_MAX; offset++) {
+        prove(as_many_as_spared, SPARE_K * (int64_t)TILE, SPARE_K, offset);
+        prove(one_more_than_spared, SPARE_K * (int64_t)TILE, SPARE_K, offset);
+        prove(large_at_the_end, SPARE_K * (int64_t)TILE + 5, SPARE_K, offset);
+        prove(lowest, (MAXIMA_K_MAX - 1) * (int64_t)GROUP + 1, MAXIMA_K_MAX, offset);
+    }
 }
 END_TEST
 
@@ -514,6 +552,7 @@ int main(void)
     tcase_add_loop_test(tests, ordered_and_tied, 0, k_count);
     tcase_add_loop_test(tests, best_in_few_parts, 0, k_count);
     tcase_add_loop_test(tests, more_than_is_ranked_at_once, 0, k_count);
+    tcase_add_test(tests, digits_left_out);
     tcase_add_loop_test(tests, rows_of_a_batch, 0, k_count - 2);
     tcase_add_loop_test(tests, rows_of_long_numbers, 0, 4);
     tcase_add_loop_test(distinct, distinct_sizes, 0, distinct_k_count);
