@@ -32,6 +32,7 @@ enum {
     KEYS_FEW32 = 1 << 21, /* and from which on few values are counted first */
     KEYS_FEW64 = 1 << 16,
     KEYS_SHARED = 1 << 15,     /* elements that are worth more than one thread */
+    KEYS_FEW_THREADS = 2,      /* that do not share what has a frequent value */
     KEYS_SPREAD_BITS = 6,      /* keys are spread evenly if of so many samples no more are in one */
     KEYS_SPREAD_SAMPLES = 256, /* of the cells that these bits make of the range */
     KEYS_SPREAD_MOST = 16,

@@ -732,12 +732,30 @@ static struct sort_map NAME(map_of_range)(struct sort_map map, struct keys_range
 
 #include "sort_cpu_keys_dense.h"
 
-/* Whether it is worth a pass that cuts all into buckets. */
+/* Whether a sample has a value often: partitions leave such a one out, where a pass in memory would move it. */
+static bool NAME(has_frequent)(const struct keys_job *job)
+{
+    BITS samples[KEYS_SPREAD_SAMPLES], sorted[KEYS_SPREAD_SAMPLES], other[KEYS_SPREAD_SAMPLES];
+    const int64_t step = job->elems / KEYS_SPREAD_SAMPLES;
+
+    for (int64_t i = 0; i < KEYS_SPREAD_SAMPLES; i++)
+        samples[i] = ((const BITS *)job->in)[i * step];
+    NAME(sort_by_vectors)(samples, sorted, other, KEYS_SPREAD_SAMPLES, job->map, job->map);
+    for (int i = KEYS_SPREAD_MOST; i < KEYS_SPREAD_SAMPLES; i++)
+        if (sorted[i] == sorted[i - KEYS_SPREAD_MOST])
+            return true;
+    return false;
+}
+
+/* Whether it is worth a pass that cuts all into buckets. Two threads gain less by one than it costs if a value is
+ * frequent. */
 static bool NAME(is_cut)(const struct keys_job *job, bool by_vectors)
 {
     const int64_t whole = by_vectors ? NAME(WHOLE) : NAME(CACHED);
 
-    return job->elems > whole || (job->threads > 1 && job->elems > KEYS_SHARED);
+    if (job->elems <= (job->threads > 1 ? KEYS_SHARED : whole))
+        return false;
+    return !by_vectors || job->threads > KEYS_FEW_THREADS || !NAME(has_frequent)(job);
 }
 
 /* All but what keys do not tell. */
