@@ -20,6 +20,7 @@ enum {
     PANEL_BYTES = 1 << 19,  /* of one; */
     PANEL_ROWS = 128,       /* of one, where rows of the answer begin at lines; else */
     PANEL_RUN = 1 << 10,    /* bytes of its rows once turned, as lines at their ends cost more */
+    SWAP_SIDE = 512, /* of a block that changes places with another, of PANEL_RUN bytes at most */
     RUN_PITCH = PANEL_RUN + LINE, /* so that they do not compete for places in the cache */
     COPY_PIECE = 1 << 20,         /* bytes */
     TILE_MOST = LINE * LINE,      /* bytes: 64 rows of 64 elements of one byte */
@@ -503,12 +504,56 @@ static void swap_tiles(const struct mover *m, const struct block *matrix, int64_
     put_tile(m, lower_tile, &lower, lower.pitch_in);
 }
 
+_Static_assert(SWAP_SIDE *(PANEL_RUN + LINE) <= PANEL_BYTES + PANEL_RUN * LINE,
+               "a block that changes places fits a panel");
+
+/* What mirrored blocks are gathered in. */
+struct swap_room {
+    _Alignas(LINE) char upper[PANEL_BYTES + PANEL_RUN * LINE],
+        lower[PANEL_BYTES + PANEL_RUN * LINE];
+};
+
+/* The same for blocks of `side` rows and columns, in memory: both are gathered before either is written. */
+static void swap_blocks(const struct mover *m, const struct block *matrix, int64_t row, int64_t col,
+                        int64_t side, struct swap_room *room)
+{
+    struct block upper = part_of(m, matrix, row, col), lower = part_of(m, matrix, col, row);
+    struct gather from_upper, from_lower, none = {0};
+
+    upper.rows = lower.cols = upper.rows < side ? upper.rows : side;
+    upper.cols = lower.rows = upper.cols < side ? upper.cols : side;
+    from_upper = gather_of(m, &upper, room->upper);
+    from_lower = gather_of(m, &lower, room->lower);
+    gather_rest(&from_upper);
+    if (row != col)
+        gather_rest(&from_lower);
+    put_panel(m, &upper, room->upper, &none);
+    if (row != col)
+        put_panel(m, &lower, room->lower, &none);
+}
+
+/* The tiles or blocks of a strip of them, from the diagonal on. */
+static void swap_strip(const struct mover *m, const struct block *matrix, int64_t row, int64_t side)
+{
+    struct swap_room room;
+
+    for (int64_t col = row; col < matrix->cols; col += side)
+        if (side == m->side)
+            swap_tiles(m, matrix, row, col);
+        else
+            swap_blocks(m, matrix, row, col, side, &room);
+    stream_end();
+}
+
 static void swap_all(const struct gpurun_ctx *ctx)
 {
     const struct transpose_options *o = transpose_options_of(ctx);
     const struct transpose_state *s = transpose_state_of(ctx);
     const struct mover m = mover_of(ctx);
-    const int64_t n = o->rows, strips = (n + m.side - 1) / m.side;
+    const bool by_blocks = s->in->bytes >= STREAM_BYTES;
+    const int64_t run = PANEL_RUN / (int64_t)m.size, most = run < SWAP_SIDE ? run : SWAP_SIDE;
+    const int64_t side = by_blocks ? most : m.side;
+    const int64_t n = o->rows, strips = (n + side - 1) / side;
     const size_t pitch = (size_t)n * m.size;
 
     /* Long rows of tiles and short ones take turns, so that threads have the same to do. */
@@ -516,10 +561,8 @@ static void swap_all(const struct gpurun_ctx *ctx)
     for (int64_t at = 0; at < o->batch * strips; at++) {
         char *start = (char *)s->in->host + (size_t)(at / strips) * (size_t)n * pitch;
         const struct block matrix = {start, start, n, n, pitch, pitch};
-        const int64_t row = at % strips * m.side;
 
-        for (int64_t col = row; col < n; col += m.side)
-            swap_tiles(&m, &matrix, row, col);
+        swap_strip(&m, &matrix, at % strips * side, side);
     }
 }
 
