@@ -33,6 +33,7 @@ struct sort_state {
     struct sort_map map;
     void *room; /* of the baseline, from its first run to teardown */
     size_t room_bytes;
+    bool is_plain; /* the baseline takes no vectors, as on processors that have none */
     int64_t
         *truth[2]; /* element i of the answer is element truth[i]; [1]: NaN ordered by its bits */
 };

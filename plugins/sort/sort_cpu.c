@@ -234,8 +234,12 @@ static bool sort_pairs(struct sort_state *s, int64_t n, int threads)
 
 static bool sort_keys(struct sort_state *s, int64_t n, int threads)
 {
-    struct keys_job job = {
-        .in = s->keys->host, .to = s->sorted->host, .elems = n, .map = s->map, .threads = threads};
+    struct keys_job job = {.in = s->keys->host,
+                           .to = s->sorted->host,
+                           .elems = n,
+                           .map = s->map,
+                           .threads = threads,
+                           .has_vectors = !s->is_plain && sort_cpu_vector_is_here()};
     size_t bytes[] = {(size_t)n * s->elem_bytes, (size_t)threads * sizeof(*job.rooms)};
     void *rooms[GPURUN_COUNT(bytes)];
 

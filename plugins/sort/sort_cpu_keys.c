@@ -5,9 +5,11 @@
  * cache that are written when they are full. Small buckets are then sorted by one digit and by exchanges of
  * neighbours, larger ones in two passes by digits, least first; the few keys that these leave open are inserted.
  * Threads share the first pass and then take whole buckets. Where a sample has few values, elements are counted by
- * value instead, as long as there are no others; where the range of all keys is small, or of reals that are whole numbers, they are counted too.
+ * value instead, as long as there are no others; where the range of all keys is small, or of reals that are whole
+ * numbers, they are counted too. Where the processor has vectors, sort_cpu_vector.c sorts what those sort faster:
+ * whole arrays that are not too large, and buckets.
  *
- * What a key does not tell, the payload of a NaN and the sign of a zero, is copied from the input at the end, in
+ * What a key does not tell, the place of a NaN and the sign of a zero, is copied from the input at the end, in
  * its order. All other equal keys are the same bits, so nothing here needs to be stable.
  */
 #include "sort_cpu_keys.h"

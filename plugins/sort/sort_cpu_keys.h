@@ -5,6 +5,7 @@
 #define SORT_CPU_KEYS_H
 
 #include "sort_cpu.h"
+#include "sort_cpu_vector.h"
 #ifdef __x86_64__
 #include <emmintrin.h>
 #endif
@@ -26,7 +27,16 @@ enum {
     KEYS_BUCKET_BYTES = 1 << 17, /* a share that two passes in the cache like */
     KEYS_CACHE_BYTES = 1 << 20,  /* that they can do with */
     KEYS_DENSE = KEYS_CACHE_BYTES / sizeof(uint32_t), /* a range whose every key can be counted */
-    KEYS_FEW = 48,                                    /* values that are worth counting, */
+    KEYS_WHOLE32 = 1 << 24, /* keys that vectors sort without a pass in memory, */
+    KEYS_WHOLE64 = 1 << 20,
+    KEYS_FEW32 = 1 << 21, /* and from which on few values are counted first */
+    KEYS_FEW64 = 1 << 16,
+    KEYS_SHARED = 1 << 15,     /* elements that are worth more than one thread */
+    KEYS_FEW_THREADS = 2,      /* that do not share what has a frequent value */
+    KEYS_SPREAD_BITS = 6,      /* keys are spread evenly if of so many samples no more are in one */
+    KEYS_SPREAD_SAMPLES = 256, /* of the cells that these bits make of the range */
+    KEYS_SPREAD_MOST = 16,
+    KEYS_FEW = 48,           /* values that are worth counting, */
     KEYS_FEW_SLOT_BITS = 10, /* and room for them, so that a factor that keeps them apart */
     KEYS_FEW_SLOTS = 1 << KEYS_FEW_SLOT_BITS,
     KEYS_FEW_TRIES = 200,    /* is found soon, */
@@ -64,15 +74,16 @@ struct keys_plan {
     uint16_t bucket[KEYS_CELLS];
 };
 
-/* Least and largest key, and whether some elements are not told by their key: NaN, -0. */
+/* Least and largest key, and whether some elements do not go where their key does: NaN, and zeros if one is -0. */
 struct keys_range {
     uint64_t least, largest;
-    bool has_special;
+    bool has_nan, has_special;
 };
 
-/* Elements whose key is below the zeros', zeros and NaNs: how many, then where the next one goes. */
+/* NaNs whose key is below all others', other elements whose key is below the zeros', zeros, all NaNs: how many, then
+ * where the next one goes. */
 struct keys_tally {
-    int64_t below, zeros, nans;
+    int64_t heads, below, zeros, nans;
 };
 
 /* What a thread has for itself; what a small sort needs of it comes first. */
@@ -93,6 +104,7 @@ struct keys_job {
     int64_t elems;
     struct sort_map map;
     int threads;
+    bool has_vectors;        /* the processor has what sort_cpu_vector.h takes */
     struct keys_room *rooms; /* one per thread */
 };
 

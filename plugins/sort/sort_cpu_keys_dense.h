@@ -59,10 +59,9 @@ static bool NAME(is_dense)(const struct keys_job *job, struct keys_range range,
 
     *dense = (struct NAME(dense)){.map = job->map, .width = (int64_t)width};
     if (range.has_special || job->elems > UINT32_MAX ||
-        (width >= KEYS_DENSE && !NAME(are_whole)(range, dense)) || dense->width >= job->elems)
+        (width >= KEYS_DENSE && !NAME(are_whole)(range, dense)) || dense->width >= job->elems / 2)
         return false;
-    dense->least = (BITS)(range.least + job->map.less);
-    dense->map.less = 0;
+    dense->least = (BITS)range.least;
     return true;
 }
 

@@ -100,8 +100,8 @@ static void NAME(order_values)(struct NAME(few) * few, struct sort_map map)
         const BITS bits = few->values[v];
         int at = v;
 
-        for (; at > 0 &&
-               NAME(key)(few->values[at - 1], map, map.is_real) > NAME(key)(bits, map, map.is_real);
+        for (; at > 0 && NAME(plain_key)(few->values[at - 1], map, map.is_real) >
+                             NAME(plain_key)(bits, map, map.is_real);
              at--)
             few->values[at] = few->values[at - 1];
         few->values[at] = bits;

@@ -8,26 +8,15 @@ enum {
     NAME(LINE) = sizeof(struct line) / sizeof(BITS),
     NAME(CACHED) = KEYS_CACHE_BYTES / sizeof(BITS),
     NAME(LONE) = KEYS_LONE_BYTES / sizeof(BITS),
+    NAME(WHOLE) = sizeof(BITS) == 4 ? KEYS_WHOLE32 : KEYS_WHOLE64,
+    NAME(FEW) = sizeof(BITS) == 4 ? KEYS_FEW32 : KEYS_FEW64,
     NAME(TOP) = 8 * sizeof(BITS) - 1, /* the bit of the sign */
 };
 
 /* --- elements and keys ------------------------------------------------------------------------------- */
 
-/* sort_key without branches; is_real is a constant to the compiler. */
-static inline __attribute__((always_inline)) BITS NAME(key)(BITS bits, struct sort_map map,
-                                                            bool is_real)
-{
-    const BITS sign = (BITS)1 << NAME(TOP), magnitude = bits & ~sign;
-    BITS key = bits ^ (sign | (0 - (bits >> NAME(TOP))));
-
-    if (!is_real)
-        return bits ^ (BITS)map.flip;
-    key = magnitude == 0 ? sign : key;
-    key = magnitude > INFINITE ? ~(BITS)0 : key;
-    return (key ^ (BITS)map.flip) - (BITS)map.less;
-}
-
-/* The same for what is neither NaN nor -0, with a map that takes nothing off. */
+/* Bits in order: as sort_key, but -0 is next to 0, and NaNs are beyond the infinities of either sign. is_real is a
+ * constant to the compiler. */
 static inline __attribute__((always_inline)) BITS NAME(plain_key)(BITS bits, struct sort_map map,
                                                                   bool is_real)
 {
@@ -45,23 +34,29 @@ static inline bool NAME(is_nan)(BITS bits)
 static void NAME(make_keys)(const BITS *from, BITS *to, int64_t elems, struct sort_map map)
 {
     for (int64_t i = 0; i < elems; i++)
-        to[i] = NAME(key)(from[i], map, map.is_real);
+        to[i] = NAME(plain_key)(from[i], map, map.is_real);
 }
 
-/* The reverse, but for what a key does not tell. */
 static void NAME(make_elements)(const BITS *from, BITS *to, int64_t elems, struct sort_map map)
 {
-    const BITS sign = (BITS)1 << NAME(TOP), flip = (BITS)map.flip, less = (BITS)map.less;
+    const BITS sign = (BITS)1 << NAME(TOP), flip = (BITS)map.flip;
 
     if (!map.is_real && flip == 0 && from == to)
         return;
     for (int64_t i = 0; i < elems; i++) {
-        const BITS key = (from[i] + less) ^ flip;
+        const BITS key = from[i] ^ flip;
         to[i] = map.is_real ? key ^ (sign | ((key >> NAME(TOP)) - 1)) : key;
     }
 }
 
-/* Least and largest key of elements that have no NaN and no -0. */
+/* Of reals: the lowest key of what is no NaN; the highest is its complement. */
+static inline BITS NAME(lowest)(struct sort_map map)
+{
+    const BITS infinite = NAME(plain_key)(INFINITE, map, true);
+
+    return infinite < (BITS)~infinite ? infinite : (BITS)~infinite;
+}
+
 static inline __attribute__((always_inline)) struct keys_range
 NAME(survey_as)(const BITS *from, int64_t elems, struct sort_map map, bool is_real)
 {
@@ -74,37 +69,19 @@ NAME(survey_as)(const BITS *from, int64_t elems, struct sort_map map, bool is_re
         largest = key > largest ? key : largest;
         has_special |= is_real && from[i] == (BITS)1 << NAME(TOP);
     }
-    return (struct keys_range){least, largest, has_special};
-}
-
-/* Of any elements. */
-static struct keys_range NAME(survey_special)(const BITS *from, int64_t elems, struct sort_map map)
-{
-    BITS least = ~(BITS)0, largest = 0;
-
-    for (int64_t i = 0; i < elems; i++) {
-        const BITS key = NAME(key)(from[i], map, true);
-
-        least = key < least ? key : least;
-        largest = key > largest ? key : largest;
-    }
-    return (struct keys_range){least, largest, true};
+    return (struct keys_range){.least = least, .largest = largest, .has_special = has_special};
 }
 
 static struct keys_range NAME(survey)(const BITS *from, int64_t elems, struct sort_map map)
 {
-    /* The keys of the infinities are each other's complements; that of a NaN is beyond either. */
-    const BITS infinite = NAME(plain_key)(INFINITE, map, true);
-    const BITS lowest = infinite < (BITS)~infinite ? infinite : (BITS)~infinite;
+    const BITS lowest = NAME(lowest)(map);
     struct keys_range range;
 
     if (!map.is_real || elems == 0)
         return NAME(survey_as)(from, elems, map, false);
     range = NAME(survey_as)(from, elems, map, true);
-    if (range.has_special || range.least < lowest || range.largest > (BITS)~lowest)
-        return NAME(survey_special)(from, elems, map);
-    range.least -= map.less;
-    range.largest -= map.less;
+    range.has_nan = range.least < lowest || range.largest > (BITS)~lowest;
+    range.has_special |= range.has_nan;
     return range;
 }
 
@@ -458,6 +435,71 @@ static void NAME(place_parts)(const struct keys_plan *plan, struct keys_room *ro
     begins[plan->buckets] = begin;
 }
 
+/* Whether vectors sort these elements, or keys that a map makes nothing of, faster than digits do: always, unless
+ * keys are long and are spread so evenly that each value of a digit has its share. */
+static bool NAME(is_for_vectors)(const struct keys_job *job, const BITS *from, int64_t elems,
+                                 struct sort_map map, struct keys_range range)
+{
+    const int bits = keys_bits_of((BITS)(range.largest - range.least));
+    const int shift = bits > KEYS_SPREAD_BITS ? bits - KEYS_SPREAD_BITS : 0;
+    int counts[1 << KEYS_SPREAD_BITS] = {0};
+
+    if (!job->has_vectors)
+        return false;
+    if (sizeof(BITS) == 4 || elems < KEYS_SPREAD_SAMPLES)
+        return true;
+    for (int64_t i = 0; i < KEYS_SPREAD_SAMPLES; i++) {
+        const BITS sample = from[elems / KEYS_SPREAD_SAMPLES * i];
+        const BITS key = NAME(plain_key)(sample, map, map.is_real) - (BITS)range.least;
+
+        if (++counts[key >> shift] > KEYS_SPREAD_MOST)
+            return true;
+    }
+    return false;
+}
+
+/* How vectors make keys, which have a sign, as this map does. */
+static struct vector_turn NAME(turn_of)(struct sort_map map)
+{
+    const BITS sign = (BITS)1 << NAME(TOP);
+
+    return (struct vector_turn){(BITS)map.flip ^ (map.is_real ? 0 : sign), map.is_real};
+}
+
+/* From what `first` makes keys of to what `last` makes them of. `from` may be `to` or `other`. */
+static void NAME(sort_by_vectors)(const BITS *from, BITS *to, BITS *other, int64_t elems,
+                                  struct sort_map first, struct sort_map last)
+{
+    const struct vector_job job = {.from = from,
+                                   .to = to,
+                                   .other = other,
+                                   .elems = elems,
+                                   .first = NAME(turn_of)(first),
+                                   .last = NAME(turn_of)(last),
+                                   .levels = sort_cpu_vector_levels(elems)};
+
+    NAME(sort_cpu_vector)(&job);
+}
+
+/* All elements; doubles as they are, if none is a NaN. */
+static void NAME(sort_whole)(const struct keys_job *whole, bool has_nan)
+{
+    const struct vector_turn turn = {whole->map.flip & (UINT64_C(1) << 63), false};
+    const struct vector_job job = {whole->in,
+                                   whole->to,
+                                   whole->other,
+                                   whole->elems,
+                                   turn,
+                                   turn,
+                                   sort_cpu_vector_levels(whole->elems)};
+
+    if (sizeof(BITS) == 8 && whole->map.is_real && !has_nan)
+        sort_cpu_vector_real64(&job);
+    else
+        NAME(sort_by_vectors)
+    (whole->in, whole->to, whole->other, whole->elems, whole->map, whole->map);
+}
+
 /* Sorts keys begin to end of `from`, which is job->to or job->other, and leaves elements in job->to. */
 static void NAME(sort_alone)(const struct keys_job *job, struct keys_room *room, BITS *from,
                              int64_t begin, int64_t end)
@@ -471,6 +513,13 @@ static void NAME(sort_alone)(const struct keys_job *job, struct keys_room *room,
     room->range = NAME(survey)(from + begin, elems, none);
     if (elems == 0 || room->range.least == room->range.largest) {
         NAME(make_elements)(from + begin, to + begin, elems, job->map);
+        return;
+    }
+    if (NAME(is_for_vectors)(job, from + begin, elems, none, room->range)) {
+        NAME(sort_by_vectors)
+        (from + begin, to + begin,
+         elems <= NAME(CACHED) ? (BITS *)(void *)room->cache : (BITS *)job->other + begin, elems,
+         none, job->map);
         return;
     }
     if (elems <= NAME(CACHED)) {
@@ -491,7 +540,7 @@ static void NAME(sort_alone)(const struct keys_job *job, struct keys_room *room,
 static struct keys_range NAME(survey_shared)(const struct keys_job *job, const BITS *from,
                                              int64_t begin, int64_t end, struct sort_map map)
 {
-    struct keys_range all = {UINT64_MAX, 0, false};
+    struct keys_range all = {.least = UINT64_MAX};
 
 #pragma omp parallel for num_threads(job->threads) schedule(static, 1)
     for (int i = 0; i < job->threads; i++) {
@@ -506,21 +555,9 @@ static struct keys_range NAME(survey_shared)(const struct keys_job *job, const B
         all.least = range->least < all.least ? range->least : all.least;
         all.largest = range->largest > all.largest ? range->largest : all.largest;
         all.has_special |= range->has_special;
+        all.has_nan |= range->has_nan;
     }
     return all;
-}
-
-/* Of all elements, into job->other. */
-static void NAME(make_keys_shared)(const struct keys_job *job)
-{
-#pragma omp parallel for num_threads(job->threads) schedule(static, 1)
-    for (int i = 0; i < job->threads; i++) {
-        const int64_t first = sort_cpu_part(0, job->elems, i, job->threads);
-        const int64_t last = sort_cpu_part(0, job->elems, i + 1, job->threads);
-
-        NAME(make_keys)
-        ((const BITS *)job->in + first, (BITS *)job->other + first, last - first, job->map);
-    }
 }
 
 /* Makes keys of elements and moves them to their buckets; returns the number of buckets. */
@@ -583,33 +620,69 @@ static void NAME(sort_shared)(const struct keys_job *job, const BITS *from, BITS
 
 static struct keys_tally NAME(tally)(const BITS *from, int64_t elems, struct sort_map map)
 {
-    const BITS zero = NAME(key)(0, map, true);
-    struct keys_tally tally = {0, 0, 0};
+    enum { PIECE = 1 << 16 };
+    const BITS zero = NAME(plain_key)(0, map, true),
+               other = NAME(plain_key)((BITS)1 << NAME(TOP), map, true);
+    const BITS first = zero < other ? zero : other, lowest = NAME(lowest)(map);
+    struct keys_tally tally = {0};
 
-    for (int64_t i = 0; i < elems; i++) {
-        tally.below += NAME(key)(from[i], map, true) < zero;
-        tally.zeros += (BITS)(from[i] << 1) == 0;
-        tally.nans += NAME(is_nan)(from[i]);
+    for (int64_t begin = 0; begin < elems; begin += PIECE) {
+        const int64_t end = elems - begin < PIECE ? elems : begin + PIECE;
+        BITS heads = 0, below = 0, zeros = 0,
+             nans = 0; /* wide enough, and no wider than what is compared */
+
+        for (int64_t i = begin; i < end; i++) {
+            const BITS bits = from[i], key = NAME(plain_key)(bits, map, true);
+
+            heads += key < lowest;
+            below += key < first;
+            zeros += (BITS)(bits << 1) == 0;
+            nans += NAME(is_nan)(bits);
+        }
+        tally.heads += (int64_t)heads;
+        tally.below += (int64_t)(below - heads);
+        tally.zeros += (int64_t)zeros;
+        tally.nans += (int64_t)nans;
     }
     return tally;
 }
 
 /* Copies the zeros and the NaNs to where the tally says. */
-static void NAME(copy_special)(const BITS *from, BITS *to, int64_t elems, struct keys_tally tally)
+static void NAME(copy_special)(const struct keys_job *job, int64_t begin, int64_t end,
+                               struct keys_tally tally)
 {
-    for (int64_t i = 0; i < elems; i++) {
-        if ((BITS)(from[i] << 1) == 0)
-            to[tally.zeros++] = from[i];
-        else if (NAME(is_nan)(from[i]))
-            to[tally.nans++] = from[i];
+    enum { PIECE = 1 << 9, SIZE = sizeof(BITS), SPARE = 32 / SIZE };
+    const BITS *in = job->in;
+    BITS *to = job->to, zeros[PIECE + SPARE], nans[PIECE + SPARE];
+
+    for (; begin < end; begin += PIECE) {
+        const int64_t stop = end - begin < PIECE ? end : begin + PIECE;
+        struct vector_picks picks = {.zeros = zeros, .nans = nans};
+        int64_t i = begin, zero, nan;
+
+        if (job->has_vectors)
+            i += NAME(sort_cpu_vector_pick)(in + begin, (stop - begin) * SIZE, &picks) / SIZE;
+        zero = picks.zero_bytes / SIZE;
+        nan = picks.nan_bytes / SIZE;
+        for (; i < stop; i++) {
+            zeros[zero] = nans[nan] = in[i];
+            zero += (BITS)(in[i] << 1) == 0;
+            nan += NAME(is_nan)(in[i]);
+        }
+        memcpy(to + tally.zeros, zeros, (size_t)zero * SIZE);
+        memcpy(to + tally.nans, nans, (size_t)nan * SIZE);
+        tally.zeros += zero;
+        tally.nans += nan;
     }
 }
 
+/* NaNs go to the end, and they and zeros are put in the order of the input. */
 static void NAME(restore_special)(const struct keys_job *job)
 {
     const BITS *in = job->in;
     struct keys_room *rooms = job->rooms;
-    struct keys_tally next = {0, 0, job->elems};
+    struct keys_tally next = {.nans = job->elems};
+    int64_t heads = 0;
 
 #pragma omp parallel for num_threads(job->threads) schedule(static, 1)
     for (int i = 0; i < job->threads; i++) {
@@ -619,6 +692,7 @@ static void NAME(restore_special)(const struct keys_job *job)
         rooms[i].tally = NAME(tally)(in + first, last - first, job->map);
     }
     for (int i = 0; i < job->threads; i++) {
+        heads += rooms[i].tally.heads;
         next.zeros += rooms[i].tally.below;
         next.nans -= rooms[i].tally.nans;
     }
@@ -629,12 +703,15 @@ static void NAME(restore_special)(const struct keys_job *job)
         next.zeros += tally.zeros;
         next.nans += tally.nans;
     }
+    if (heads > 0)
+        memmove(job->to, (const BITS *)job->to + heads,
+                (size_t)(job->elems - heads) * sizeof(BITS));
 #pragma omp parallel for num_threads(job->threads) schedule(static, 1)
     for (int i = 0; i < job->threads; i++) {
         const int64_t first = sort_cpu_part(0, job->elems, i, job->threads);
         const int64_t last = sort_cpu_part(0, job->elems, i + 1, job->threads);
 
-        NAME(copy_special)(in + first, job->to, last - first, rooms[i].tally);
+        NAME(copy_special)(job, first, last, rooms[i].tally);
     }
 }
 
@@ -651,47 +728,71 @@ static struct sort_map NAME(map_of_range)(struct sort_map map, struct keys_range
     return map;
 }
 
-/* Many keys. What is special costs a pass of its own, so that the others need not look out for it. */
-static void NAME(sort_many)(const struct keys_job *job, struct keys_range range)
-{
-    static const struct sort_map none;
-    struct keys_job plain = *job;
-
-    if (range.has_special) {
-        NAME(make_keys_shared)(job);
-        NAME(sort_shared)(job, job->other, job->to, 0, job->elems, none, range);
-    } else {
-        plain.map.less = 0;
-        range.least += job->map.less;
-        range.largest += job->map.less;
-        plain.map = NAME(map_of_range)(plain.map, range);
-        NAME(sort_shared)(&plain, job->in, job->to, 0, job->elems, plain.map, range);
-    }
-}
-
 #include "sort_cpu_keys_few.h"
 
 #include "sort_cpu_keys_dense.h"
+
+/* Whether a sample has a value often: partitions leave such a one out, where a pass in memory would move it. */
+static bool NAME(has_frequent)(const struct keys_job *job)
+{
+    BITS samples[KEYS_SPREAD_SAMPLES], sorted[KEYS_SPREAD_SAMPLES], other[KEYS_SPREAD_SAMPLES];
+    const int64_t step = job->elems / KEYS_SPREAD_SAMPLES;
+
+    for (int64_t i = 0; i < KEYS_SPREAD_SAMPLES; i++)
+        samples[i] = ((const BITS *)job->in)[i * step];
+    NAME(sort_by_vectors)(samples, sorted, other, KEYS_SPREAD_SAMPLES, job->map, job->map);
+    for (int i = KEYS_SPREAD_MOST; i < KEYS_SPREAD_SAMPLES; i++)
+        if (sorted[i] == sorted[i - KEYS_SPREAD_MOST])
+            return true;
+    return false;
+}
+
+/* Whether it is worth a pass that cuts all into buckets. Two threads gain less by one than it costs if a value is
+ * frequent. */
+static bool NAME(is_cut)(const struct keys_job *job, bool by_vectors)
+{
+    const int64_t whole = by_vectors ? NAME(WHOLE) : NAME(CACHED);
+
+    if (job->elems <= (job->threads > 1 ? KEYS_SHARED : whole))
+        return false;
+    return !by_vectors || job->threads > KEYS_FEW_THREADS || !NAME(has_frequent)(job);
+}
+
+/* All but what keys do not tell. */
+static void NAME(sort_by_keys)(const struct keys_job *job, struct keys_range range)
+{
+    const bool by_vectors = NAME(is_for_vectors)(job, job->in, job->elems, job->map, range);
+    struct keys_job alike = *job;
+
+    alike.map = NAME(map_of_range)(job->map, range);
+    if (NAME(is_cut)(job, by_vectors)) {
+        NAME(sort_shared)(&alike, job->in, job->to, 0, job->elems, alike.map, range);
+    } else if (by_vectors) {
+        NAME(sort_whole)(job, range.has_nan);
+    } else {
+        NAME(make_keys)(job->in, job->to, job->elems, alike.map);
+        NAME(sort_alone)(&alike, job->rooms, job->to, 0, job->elems);
+    }
+}
+
+/* Bytes that repeat after one element. */
+static bool NAME(are_alike)(const BITS *from, int64_t elems)
+{
+    return elems < 2 || memcmp(from, from + 1, (size_t)(elems - 1) * sizeof(BITS)) == 0;
+}
 
 void NAME(sort_cpu_keys)(const struct keys_job *job)
 {
     struct keys_range range;
 
-    if (NAME(sort_few)(job))
-        return;
-    range = NAME(survey_shared)(job, job->in, 0, job->elems, job->map);
-    if (job->elems == 0 || range.least == range.largest) {
+    if (NAME(are_alike)(job->in, job->elems)) {
         memcpy(job->to, job->in, (size_t)job->elems * sizeof(BITS));
         return;
     }
-    if (NAME(sort_dense)(job, range))
+    range = NAME(survey_shared)(job, job->in, 0, job->elems, job->map);
+    if (NAME(sort_dense)(job, range) || (job->elems >= NAME(FEW) && NAME(sort_few)(job)))
         return;
-    if (job->elems > NAME(CACHED)) {
-        NAME(sort_many)(job, range);
-    } else {
-        NAME(make_keys)(job->in, job->to, job->elems, job->map);
-        NAME(sort_alone)(job, job->rooms, job->to, 0, job->elems);
-    }
+    NAME(sort_by_keys)(job, range);
     if (range.has_special)
         NAME(restore_special)(job);
 }

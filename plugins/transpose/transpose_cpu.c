@@ -20,6 +20,7 @@ enum {
     PANEL_BYTES = 1 << 19,  /* of one; */
     PANEL_ROWS = 128,       /* of one, where rows of the answer begin at lines; else */
     PANEL_RUN = 1 << 10,    /* bytes of its rows once turned, as lines at their ends cost more */
+    SWAP_SIDE = 512, /* of a block that changes places with another, of PANEL_RUN bytes at most */
     RUN_PITCH = PANEL_RUN + LINE, /* so that they do not compete for places in the cache */
     COPY_PIECE = 1 << 20,         /* bytes */
     TILE_MOST = LINE * LINE,      /* bytes: 64 rows of 64 elements of one byte */
@@ -255,32 +256,39 @@ static void move_strip(const struct mover *m, const struct block *b)
 
 /* --- past the cache ------------------------------------------------------------------------------------ */
 
-/* What of a block is still to be fetched: `bytes` of each of `rows` rows, of the first from `at` on. */
-struct ahead {
-    const char *row;
-    size_t pitch, bytes, at;
+/* What of a panel is still to be gathered, row after row: each one's bytes from `at` on. */
+struct gather {
+    const char *from;
+    char *to;
+    size_t pitch_from, pitch_to, bytes, at;
     int64_t rows;
 };
 
-static inline void fetch_line(struct ahead *a)
+/* The line below it is fetched: where it will be wanted only after a whole row, but no hardware foresees the jump. */
+static inline void gather_line(struct gather *g)
 {
-    if (a->rows == 0)
+    if (g->rows == 0)
         return;
-    __builtin_prefetch(a->row + a->at);
-    a->at += LINE;
-    if (a->at < a->bytes)
+    __builtin_prefetch(g->from + (g->rows > 1 ? g->pitch_from : 0) + g->at);
+    if (g->bytes - g->at >= LINE) /* of a size that the compiler knows */
+        memcpy(g->to + g->at, g->from + g->at, LINE);
+    else
+        memcpy(g->to + g->at, g->from + g->at, g->bytes - g->at);
+    g->at += LINE;
+    if (g->at < g->bytes)
         return;
-    a->at = 0;
-    a->row += a->pitch;
-    a->rows--;
+    g->at = 0;
+    g->from += g->pitch_from;
+    g->to += g->pitch_to;
+    g->rows--;
 }
 
-/* Writes a row, its whole lines past the cache where the machine can. A line is fetched for each: memory reads and
- * writes at the same time. */
-typedef void stream_row(char *to, const char *from, size_t bytes, struct ahead *ahead);
+/* Writes a row, its whole lines past the cache where the machine can. A line is gathered for each: memory is read and
+ * written at the same time. */
+typedef void stream_row(char *to, const char *from, size_t bytes, struct gather *next);
 
 #define DEFINE_STREAM_ROW(name, attributes, STORE_LINE)                                            \
-    attributes static void name(char *to, const char *from, size_t bytes, struct ahead *ahead)     \
+    attributes static void name(char *to, const char *from, size_t bytes, struct gather *next)     \
     {                                                                                              \
         const size_t before = (LINE - (uintptr_t)to % LINE) % LINE,                                \
                      first = before < bytes ? before : bytes;                                      \
@@ -288,11 +296,11 @@ typedef void stream_row(char *to, const char *from, size_t bytes, struct ahead *
                                                                                                    \
         memcpy(to, from, first);                                                                   \
         for (size_t at = first; at < done; at += LINE) {                                           \
-            fetch_line(ahead);                                                                     \
+            gather_line(next);                                                                     \
             STORE_LINE(to + at, from + at);                                                        \
         }                                                                                          \
         memcpy(to + done, from + done, bytes - done);                                              \
-        fetch_line(ahead);                                                                         \
+        gather_line(next);                                                                         \
     }
 
 #ifdef __x86_64__
@@ -342,25 +350,46 @@ static size_t rounded_up(size_t bytes)
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
-/* A panel. What is gathered ends with whole tiles; what they have beyond its edges goes nowhere. */
-static void move_panel(const struct mover *m, const struct block *b, const struct block *next)
+/* What is gathered ends with whole tiles, whose rows are further apart than they are long: rows of some lengths would
+ * compete for places in the cache. */
+static size_t panel_pitch(const struct mover *m, const struct block *b)
+{
+    return rounded_up((size_t)b->cols * m->size) + LINE;
+}
+
+static struct gather gather_of(const struct mover *m, const struct block *b, char *panel)
+{
+    return (struct gather){.from = b->in,
+                           .to = panel,
+                           .pitch_from = b->pitch_in,
+                           .pitch_to = panel_pitch(m, b),
+                           .bytes = (size_t)b->cols * m->size,
+                           .rows = b->rows};
+}
+
+static void gather_rest(struct gather *g)
+{
+    while (g->rows > 0)
+        gather_line(g);
+}
+
+/* Turns and writes a panel that is gathered, and gathers the next one meanwhile. What tiles have beyond the panel's
+ * edges goes nowhere. */
+static void put_panel(const struct mover *m, const struct block *b, const char *panel,
+                      struct gather *next)
 {
     stream_row *const stream = stream_row_pick();
-    struct ahead ahead = {next->in, next->pitch_in, (size_t)next->cols * m->size, 0, next->rows};
-    const size_t row_bytes = (size_t)b->cols * m->size, run = (size_t)b->rows * m->size;
-    const size_t pitch = rounded_up(row_bytes) + LINE; /* the same, for rows that are long */
-    _Alignas(LINE) char panel[PANEL_BYTES + PANEL_RUN * LINE], turned[LINE * RUN_PITCH];
+    const size_t pitch = panel_pitch(m, b), run = (size_t)b->rows * m->size;
+    _Alignas(LINE) char turned[LINE * RUN_PITCH];
 
-    for (int64_t row = 0; row < b->rows; row++)
-        memcpy(panel + (size_t)row * pitch, b->in + (size_t)row * b->pitch_in, row_bytes);
     for (int64_t col = 0; col < b->cols; col += m->side) {
         for (int64_t row = 0; row < b->rows; row += m->side)
             m->turn(panel + (size_t)row * pitch + (size_t)col * m->size, pitch,
                     turned + (size_t)row * m->size, RUN_PITCH);
         for (int64_t k = 0; k < m->side && col + k < b->cols; k++)
-            stream(b->out + (size_t)(col + k) * b->pitch_out, turned + k * RUN_PITCH, run, &ahead);
+            stream(b->out + (size_t)(col + k) * b->pitch_out, turned + k * RUN_PITCH, run, next);
     }
-    stream_end();
+    gather_rest(next);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------------- */
@@ -412,22 +441,38 @@ static struct block chunk_at(const struct gpurun_ctx *ctx, const struct mover *m
     return b;
 }
 
+/* Panels `begin` to `end`. */
+static void move_panels(const struct gpurun_ctx *ctx, const struct mover *m, const struct cut *cut,
+                        int64_t begin, int64_t end)
+{
+    _Alignas(LINE) char panels[2][PANEL_BYTES + PANEL_RUN * LINE];
+    struct block b = {0}, next = {0};
+    struct gather gather = {0};
+
+    for (int64_t n = begin; n <= end; n++, b = next) {
+        next = n < end ? chunk_at(ctx, m, cut, n) : (struct block){0};
+        gather = gather_of(m, &next, panels[n % 2]);
+        put_panel(m, &b, panels[(n + 1) % 2], &gather);
+    }
+    stream_end();
+}
+
 static void move_all(const struct gpurun_ctx *ctx)
 {
     const struct mover m = mover_of(ctx);
     const struct cut cut = cut_of(ctx, &m);
     const int64_t chunks = transpose_options_of(ctx)->batch * cut.each;
+    const int64_t parts = cut.by_panels && chunks > ctx->threads ? ctx->threads : chunks;
 
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
-    for (int64_t n = 0; n < chunks; n++) {
-        const struct block b = chunk_at(ctx, &m, &cut, n);
-        const struct block next =
-            n + 1 < chunks ? chunk_at(ctx, &m, &cut, n + 1) : (struct block){0};
+    for (int64_t n = 0; n < parts; n++) {
+        if (cut.by_panels) {
+            move_panels(ctx, &m, &cut, chunks * n / parts, chunks * (n + 1) / parts);
+        } else {
+            const struct block b = chunk_at(ctx, &m, &cut, n);
 
-        if (cut.by_panels)
-            move_panel(&m, &b, &next);
-        else
             move_strip(&m, &b);
+        }
     }
 }
 
@@ -459,12 +504,56 @@ static void swap_tiles(const struct mover *m, const struct block *matrix, int64_
     put_tile(m, lower_tile, &lower, lower.pitch_in);
 }
 
+_Static_assert(SWAP_SIDE *(PANEL_RUN + LINE) <= PANEL_BYTES + PANEL_RUN * LINE,
+               "a block that changes places fits a panel");
+
+/* What mirrored blocks are gathered in. */
+struct swap_room {
+    _Alignas(LINE) char upper[PANEL_BYTES + PANEL_RUN * LINE],
+        lower[PANEL_BYTES + PANEL_RUN * LINE];
+};
+
+/* The same for blocks of `side` rows and columns, in memory: both are gathered before either is written. */
+static void swap_blocks(const struct mover *m, const struct block *matrix, int64_t row, int64_t col,
+                        int64_t side, struct swap_room *room)
+{
+    struct block upper = part_of(m, matrix, row, col), lower = part_of(m, matrix, col, row);
+    struct gather from_upper, from_lower, none = {0};
+
+    upper.rows = lower.cols = upper.rows < side ? upper.rows : side;
+    upper.cols = lower.rows = upper.cols < side ? upper.cols : side;
+    from_upper = gather_of(m, &upper, room->upper);
+    from_lower = gather_of(m, &lower, room->lower);
+    gather_rest(&from_upper);
+    if (row != col)
+        gather_rest(&from_lower);
+    put_panel(m, &upper, room->upper, &none);
+    if (row != col)
+        put_panel(m, &lower, room->lower, &none);
+}
+
+/* The tiles or blocks of a strip of them, from the diagonal on. */
+static void swap_strip(const struct mover *m, const struct block *matrix, int64_t row, int64_t side)
+{
+    struct swap_room room;
+
+    for (int64_t col = row; col < matrix->cols; col += side)
+        if (side == m->side)
+            swap_tiles(m, matrix, row, col);
+        else
+            swap_blocks(m, matrix, row, col, side, &room);
+    stream_end();
+}
+
 static void swap_all(const struct gpurun_ctx *ctx)
 {
     const struct transpose_options *o = transpose_options_of(ctx);
     const struct transpose_state *s = transpose_state_of(ctx);
     const struct mover m = mover_of(ctx);
-    const int64_t n = o->rows, strips = (n + m.side - 1) / m.side;
+    const bool by_blocks = s->in->bytes >= STREAM_BYTES;
+    const int64_t run = PANEL_RUN / (int64_t)m.size, most = run < SWAP_SIDE ? run : SWAP_SIDE;
+    const int64_t side = by_blocks ? most : m.side;
+    const int64_t n = o->rows, strips = (n + side - 1) / side;
     const size_t pitch = (size_t)n * m.size;
 
     /* Long rows of tiles and short ones take turns, so that threads have the same to do. */
@@ -472,10 +561,8 @@ static void swap_all(const struct gpurun_ctx *ctx)
     for (int64_t at = 0; at < o->batch * strips; at++) {
         char *start = (char *)s->in->host + (size_t)(at / strips) * (size_t)n * pitch;
         const struct block matrix = {start, start, n, n, pitch, pitch};
-        const int64_t row = at % strips * m.side;
 
-        for (int64_t col = row; col < n; col += m.side)
-            swap_tiles(&m, &matrix, row, col);
+        swap_strip(&m, &matrix, at % strips * side, side);
     }
 }
 

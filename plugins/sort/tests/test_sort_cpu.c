@@ -103,6 +103,7 @@ struct run {
     size_t value_bytes;
     int threads;
     void *sorted, *values;
+    bool is_plain;
 };
 
 /* One state's room goes on to the next, so that runs find what others, larger and smaller ones, have left. */
@@ -124,6 +125,7 @@ static enum gpurun_status run_baseline(struct run *run, void *values)
         .map = sort_map_for(run->order.dtype, run->order.descending),
         .room = room,
         .room_bytes = room_bytes,
+        .is_plain = run->is_plain,
     };
     struct gpurun_ctx ctx = {
         .core = &fake_core, .options = &options, .state = &state, .threads = run->threads};
@@ -153,13 +155,14 @@ static void expect_run(const char *what, const struct run *run, const int64_t *t
 
         if (memcmp((char *)run->sorted + (size_t)i * bytes, key, bytes) != 0 ||
             memcmp((char *)run->values + (size_t)i * value_bytes, &truth[i], value_bytes) != 0)
-            ck_abort_msg("%s: %s n %lld descending %d values %zu threads %d: element %lld", what,
-                         gpurun_dtype_name(run->order.dtype), (long long)run->n,
-                         run->order.descending, value_bytes, run->threads, (long long)i);
+            ck_abort_msg("%s: %s n %lld descending %d values %zu threads %d plain %d: element %lld",
+                         what, gpurun_dtype_name(run->order.dtype), (long long)run->n,
+                         run->order.descending, value_bytes, run->threads, run->is_plain,
+                         (long long)i);
     }
 }
 
-/* By `first_threads` threads up to `threads`. */
+/* By `first_threads` threads up to `threads`; keys alone by the first of them without vectors too. */
 static void expect_by_all(const char *what, struct order order, int64_t n, size_t value_bytes,
                           int first_threads, int threads)
 {
@@ -169,15 +172,18 @@ static void expect_by_all(const char *what, struct order order, int64_t n, size_
                       value_bytes,
                       first_threads,
                       malloc((size_t)n * bytes + 1),
-                      malloc((size_t)n * value_bytes + 1)};
+                      malloc((size_t)n * value_bytes + 1),
+                      false};
     int64_t *truth = sorted_indices(&order, n);
     void *values = values_of(n, value_bytes);
 
-    for (; run.threads <= threads; run.threads++) {
+    while (run.threads <= threads) {
         memset(run.sorted, 0xa5, (size_t)n * bytes);
         memset(run.values, 0xa5, (size_t)n * value_bytes);
         ck_assert_int_eq(run_baseline(&run, values), GPURUN_OK);
         expect_run(what, &run, truth);
+        run.is_plain = !run.is_plain && value_bytes == 0 && run.threads == first_threads;
+        run.threads += !run.is_plain;
     }
     free(run.sorted);
     free(run.values);
@@ -376,6 +382,99 @@ START_TEST(keys_that_a_sample_cannot_tell_apart)
 }
 END_TEST
 
+/* Every size up to two networks and a few vectors: what is padded, cut, or no whole vector. */
+START_TEST(keys_that_vectors_hold)
+{
+    const int64_t most = 2 * 16 * 32 / (int64_t)gpurun_dtype_bytes((enum gpurun_dtype)_i) + 20;
+    uint64_t seed = (uint64_t)_i << 40;
+
+    for (int64_t n = 0; n <= most; n++)
+        for (int shape = n % 3; shape < SHAPES; shape += 3)
+            expect_shape((enum gpurun_dtype)_i, n / 3 % 2, (enum shape)shape, n, 0, 1, &seed);
+}
+END_TEST
+
+/* Around the most 8-byte keys that vectors sort at once, in an order that is none for digits; and by threads, which
+ * share smaller ones too. */
+START_TEST(keys_that_vectors_sort_whole)
+{
+    const enum gpurun_dtype dtype = _i % 2 ? GPURUN_DOUBLE : GPURUN_INT64;
+    uint64_t seed = (uint64_t)_i;
+
+    expect_shape(dtype, _i / 2, NORMAL, KEYS_WHOLE64 + _i % 3 - 1, 0, 1, &seed);
+    expect_shape(dtype, _i / 2, SPECIAL, KEYS_WHOLE64 + 1, 0, 1, &seed);
+    for (int shape = 0; shape < SHAPES; shape++)
+        expect_shape(dtype, _i / 2, (enum shape)shape, KEYS_SHARED + shape % 3 - 1, 0, 2, &seed);
+}
+END_TEST
+
+static void *allocated(int64_t n)
+{
+    return malloc((size_t)n * sizeof(uint64_t) + 1);
+}
+
+/* No samples, or soon none: pivots are then the middles of ranges. */
+START_TEST(vectors_whose_samples_deceive)
+{
+    static void (*const sorts[])(const struct vector_job *) = {sort_cpu_vector32, sort_cpu_vector64,
+                                                               sort_cpu_vector_real64};
+    static const enum gpurun_dtype dtypes[] = {GPURUN_FLOAT, GPURUN_INT64, GPURUN_DOUBLE};
+    const enum gpurun_dtype dtype = dtypes[_i];
+    const size_t bytes = gpurun_dtype_bytes(dtype);
+    const int64_t n = 5003;
+    void *to = allocated(n), *other = allocated(n);
+    uint64_t seed = (uint64_t)_i;
+
+    for (int k = 0; sort_cpu_vector_is_here() && k < 4 * (SPECIAL - NORMAL); k++) {
+        const bool descending = k % 2;
+        const uint64_t flip = descending ? _i == 2 ? UINT64_C(1) << 63 : UINT64_MAX : 0;
+        const struct vector_turn turn = {flip, _i == 0};
+        void *data = make_data(dtype, (enum shape)(NORMAL + k / 4), n, &seed);
+        int64_t *truth = sorted_indices(&(struct order){dtype, descending, data}, n);
+
+        sorts[_i](&(struct vector_job){data, to, other, n, turn, turn, k / 2 % 2 * 3});
+        for (int64_t i = 0; i < n; i++)
+            ck_assert_mem_eq((char *)to + (size_t)i * bytes,
+                             (char *)data + (size_t)truth[i] * bytes, bytes);
+        free(truth);
+        free(data);
+    }
+    free(to);
+    free(other);
+}
+END_TEST
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Doubles next to zero, and zeros of either sign, which a range's middle must not take for different ones. */
+START_TEST(middles_of_zeros)
+{
+    static const double values[] = {0.0, -0.0, 0x1p-1074, -0x1p-1074, 0x1p-1073};
+    const struct vector_turn none = {0, false};
+    double data[300], to[300], other[300];
+
+    for (unsigned set = 1; sort_cpu_vector_is_here() && set < 1 << GPURUN_COUNT(values); set++) {
+        uint64_t seed = set;
+
+        for (int i = 0; i < 300;) {
+            const size_t value = draw(&seed) % GPURUN_COUNT(values);
+
+            if (set >> value & 1)
+                data[i++] = values[value];
+        }
+        sort_cpu_vector_real64(&(struct vector_job){data, to, other, 300, none, none, 0});
+        qsort(data, 300, sizeof *data, compare_doubles);
+        for (int i = 0; i < 300; i++)
+            ck_assert(to[i] == data[i]);
+    }
+}
+END_TEST
+
 /* As many values as are counted, and one more; one that no sample sees; and a zero and a NaN that keys do not tell. */
 START_TEST(keys_of_few_values)
 {
@@ -545,7 +644,8 @@ END_TEST
 START_TEST(the_baseline_says_when_memory_is_short)
 {
     static uint32_t one = 1, result;
-    struct run run = {{GPURUN_UINT32, false, &one}, INT64_C(1) << 50, 0, 1, &result, &result};
+    struct run run = {
+        {GPURUN_UINT32, false, &one}, INT64_C(1) << 50, 0, 1, &result, &result, false};
 
     for (; run.value_bytes <= 8; run.value_bytes += 4) {
         reason[0] = '\0';
@@ -567,6 +667,10 @@ static Suite *sort_cpu_suite(void)
     tcase_add_loop_test(run, keys_at_the_edge_of_the_cache, first, last);
     tcase_add_test(run, keys_that_a_sample_cannot_tell_apart);
     tcase_add_loop_test(run, keys_of_one_digit, first, last);
+    tcase_add_loop_test(run, keys_that_vectors_hold, first, last);
+    tcase_add_loop_test(run, keys_that_vectors_sort_whole, 0, 4);
+    tcase_add_loop_test(run, vectors_whose_samples_deceive, 0, 3);
+    tcase_add_test(run, middles_of_zeros);
     tcase_add_test(run, keys_of_many_buckets);
     tcase_add_loop_test(run, keys_of_a_small_range, first, last);
     tcase_add_test(run, keys_of_few_values);

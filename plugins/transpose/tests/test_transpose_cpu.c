@@ -50,6 +50,40 @@ START_TEST(large_matrices)
 }
 END_TEST
 
+/* In place, in blocks: whole ones, and edges that are no block and no tile; less than a block; batches. */
+START_TEST(large_matrices_in_place)
+{
+    static const enum gpurun_dtype dtypes[] = {GPURUN_UINT8, GPURUN_INT16, GPURUN_FLOAT,
+                                               GPURUN_DOUBLE};
+    static const int64_t shapes[][2] = {{1, 1024}, {1, 1153}, {1, 2049}, {40, 193}};
+    const enum gpurun_dtype dtype = dtypes[_i % 4];
+    const int64_t batch = shapes[_i / 4][0], side = shapes[_i / 4][1];
+    const size_t size = gpurun_dtype_bytes(dtype), matrix = (size_t)(side * side) * size,
+                 bytes = (size_t)batch * matrix;
+
+    for (size_t offset = 0; offset < 2; offset++) {
+        char *in = malloc(bytes), *memory = malloc(bytes + offset * size);
+        struct gpurun_tensor both = {.dtype = dtype,
+                                     .elems = batch * side * side,
+                                     .bytes = bytes,
+                                     .host = memory + offset * size};
+        struct transpose_options options = {
+            .batch = batch, .rows = side, .cols = side, .dtype = dtype, .inplace = 1};
+        struct transpose_state state = {.in = &both, .out = &both};
+        struct gpurun_ctx ctx = {.options = &options, .state = &state, .threads = 2};
+
+        for (size_t i = 0; i < bytes; i++)
+            in[i] = (char)(i * 37 ^ i >> 7 ^ i >> 15);
+        memcpy(both.host, in, bytes);
+        ck_assert_int_eq(transpose_run_cpu(&ctx), GPURUN_OK);
+        for (size_t m = 0; m < (size_t)batch; m++)
+            expect_turned(in + m * matrix, (char *)both.host + m * matrix, side, side, size);
+        free(in);
+        free(memory);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("transpose_cpu");
@@ -59,6 +93,7 @@ int main(void)
 
     tcase_set_timeout(large, 120);
     tcase_add_loop_test(large, large_matrices, 0, 20);
+    tcase_add_loop_test(large, large_matrices_in_place, 0, 16);
     suite_add_tcase(suite, large);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
