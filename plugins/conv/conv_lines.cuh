@@ -9,6 +9,7 @@
 #ifndef CONV_LINES_CUH
 #define CONV_LINES_CUH
 
+#include "conv_bands.h"
 #include "conv_device.cuh"
 #include "gpurun/copy_engine.cuh"
 
