@@ -57,7 +57,7 @@ template <bool IS_ALIGNED> static __host__ __device__ constexpr int bytes_span()
     return BYTES_ELEMS + (IS_ALIGNED ? 32 : 48);
 }
 
-/* Elements that a row's warps must cover. */
+/* Elements that a row's warps must cover; the last of a row of tiles leaves the last of them to bytes_make_rest. */
 template <bool IS_ALIGNED>
 static __host__ __device__ __forceinline__ int64_t bytes_covered(const struct conv_job &job)
 {
@@ -323,6 +323,41 @@ bytes_begin_tables(const struct conv_job &job, const struct conv_tile &tile, int
             lines[i] = bytes_find_line<ROWS>(job, tile, lead, i);
 }
 
+/* Where rows are not aligned, words of a row may begin so far ahead of its last tile that up to BYTES_SKEW elements are left
+ * behind it: these are made one by one, while the first lines are on their way. By the tile's reading warps. */
+template <int ROWS>
+static __device__ __forceinline__ void
+bytes_make_rest(const struct conv_job &job, const struct conv_tile &tile, int lead, int above,
+                int threads, const struct bytes_table<ROWS> &table)
+{
+    const unsigned out = static_cast<unsigned>(reinterpret_cast<uintptr_t>(job.out));
+    const int first =
+        lead + job.first_e - BYTES_DISTANCE_LEAST; /* of the table, for a row's first weight */
+
+#pragma unroll 1
+    for (int i = threadIdx.x; i < BYTES_SKEW * tile.rows; i += threads) {
+        const int32_t y = tile.y + i / BYTES_SKEW;
+        const int ahead = (out + y * static_cast<unsigned>(job.out_pitch)) % 4;
+        const int32_t e = tile.e + BYTES_ELEMS - ahead + i % BYTES_SKEW;
+        int32_t sum = 0;
+
+        if (i % BYTES_SKEW >= ahead || e >= job.out_elems)
+            continue;
+#pragma unroll 1
+        for (int tap = 0; tap < job.mask_width * job.mask_height; tap++) {
+            const int row = tap / job.mask_width, behind = tap % job.mask_width * job.channels;
+            const int distance = first + behind;
+            const uint2 *words = table.words[above + row];
+            const uint32_t word =
+                distance < BYTES_DISTANCES ? words[distance].x : words[distance - 16].y;
+
+            sum += static_cast<int8_t>(word) *
+                   conv_fetch<uint8_t>(job, e + job.first_e + behind, y + job.first_y + row);
+        }
+        conv_store<uint8_t>(job, e, y, sum);
+    }
+}
+
 /* What a tile reads of its lines: where rows are not aligned, its results begin up to BYTES_SKEW elements before it. */
 template <bool IS_ALIGNED>
 static __device__ __forceinline__ struct conv_window bytes_find_window(const struct conv_job &job,
@@ -375,6 +410,8 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
     } else if (warp < readers) {
         const struct bytes_lane mine = bytes_find_lane<IS_ALIGNED>(job, tile);
 
+        if (!IS_ALIGNED && covered > BYTES_ELEMS && tile.e + BYTES_ELEMS >= job.out_elems)
+            bytes_make_rest<ROWS>(job, tile, lead, above, 32 * readers, shared_table);
         if (mine.has_all && conv_tail_only_shifts(&job.tail))
             bytes_walk<ROWS, IS_ALIGNED, true>(job, tile, lead, mine, shared_table, lines, &ring);
         else
@@ -414,17 +451,12 @@ static uint2 bytes_words(const struct conv_mask *mask, const struct conv_job *jo
     return make_uint2(word[0], word[1]);
 }
 
-template <bool IS_ALIGNED> static int64_t bytes_columns(const struct conv_job &job)
-{
-    return (bytes_covered<IS_ALIGNED>(job) + BYTES_ELEMS - 1) / BYTES_ELEMS;
-}
-
 template <int ROWS, bool IS_ALIGNED>
 static enum gpurun_status bytes_run(struct gpurun_ctx *ctx, struct conv_job job)
 {
     const struct conv_mask *mask = &conv_state_of(ctx)->mask;
     const int lead = bytes_lead(&job), above = (ROWS - mask->height) / 2;
-    const int64_t columns = bytes_columns<IS_ALIGNED>(job);
+    const int64_t columns = (static_cast<int64_t>(job.out_elems) + BYTES_ELEMS - 1) / BYTES_ELEMS;
     const int64_t slots = static_cast<int64_t>(ctx->device.sm_count) * bytes_blocks_per_sm<ROWS>();
     struct conv_bands bands;
     struct bytes_table<ROWS> table;
