@@ -400,13 +400,12 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
                                              (covered + BYTES_WARP_ELEMS - 1) / BYTES_WARP_ELEMS));
     const struct conv_window window = bytes_find_window<IS_ALIGNED>(job, tile);
     if (warp == BYTES_WARPS)
-        conv_begin_ring<IS_ALIGNED>(job, tile, window, readers, &ring);
+        conv_begin_ring<IS_ALIGNED>(job, tile, window, readers, &ring, 1);
     else
         bytes_begin_tables<ROWS, IS_ALIGNED>(job, tile, lead, table, &shared_table, lines);
     __syncthreads();
     if (warp == BYTES_WARPS) {
-        for (int s = 0; s * ROWS < tile.lines; s++)
-            conv_fill_stage<IS_ALIGNED>(job, tile, s, window, &ring);
+        conv_fill_ring<IS_ALIGNED>(job, tile, window, &ring);
     } else if (warp < readers) {
         const struct bytes_lane mine = bytes_find_lane<IS_ALIGNED>(job, tile);
 
