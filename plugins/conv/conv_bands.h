@@ -35,27 +35,33 @@ CONV_INLINE int32_t conv_band_rows(int mask_rows, int turns)
     return mask_rows * turns - (mask_rows - 1);
 }
 
-/* Cuts `rows` >= 1 rows into bands of `turns_most` stages, or of as many as leave `side` bands, which run side by side, but of
- * `turns_least` at least. What the last to run are given is cut into halves and quarters. Returns how many bands these
- * are. */
-static inline int64_t conv_cut_bands(int32_t rows, int64_t side, int mask_rows, int turns_most,
-                                     int turns_least, struct conv_bands *bands)
+/* Stages for a band: as many as leave one for each of `side` blocks that run side by side, within `least` and `most`. */
+static inline int conv_choose_turns(int32_t rows, int64_t side, int mask_rows, int most, int least)
+{
+    int turns = most;
+
+    while (turns > least && (rows - 1) / conv_band_rows(mask_rows, turns) + 1 < side)
+        turns--;
+    return turns;
+}
+
+/* Cuts `rows` >= 1 rows into bands of `turns` stages, the last of which are `tail` of half as many and `tail` of a quarter, of
+ * `least` at least. Returns how many bands these are. */
+static inline int64_t conv_cut_bands(int32_t rows, int64_t tail, int mask_rows, int turns,
+                                     int least, struct conv_bands *bands)
 {
     int64_t count = 0, left = rows;
-    int turns = turns_most;
 
-    while (turns > turns_least && (rows - 1) / conv_band_rows(mask_rows, turns) + 1 < side)
-        turns--;
     for (int k = CONV_HEIGHTS - 1; k >= 0; k--) {
         const int part = turns >> k;
 
-        bands->rows[k] = conv_band_rows(mask_rows, part > turns_least ? part : turns_least);
+        bands->rows[k] = conv_band_rows(mask_rows, part > least ? part : least);
     }
     for (int k = 0; k < CONV_HEIGHTS; k++) {
         int64_t after = 0;
 
         for (int later = k + 1; later < CONV_HEIGHTS; later++)
-            after += side * bands->rows[later];
+            after += tail * bands->rows[later];
         bands->counts[k] = left > after ? (int32_t)((left - after) / bands->rows[k]) : 0;
         if (k + 1 == CONV_HEIGHTS)
             bands->counts[k] = (int32_t)((left + bands->rows[k] - 1) / bands->rows[k]);

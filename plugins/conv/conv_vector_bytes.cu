@@ -457,13 +457,15 @@ static enum gpurun_status bytes_run(struct gpurun_ctx *ctx, struct conv_job job)
     const int lead = bytes_lead(&job), above = (ROWS - mask->height) / 2;
     const int64_t columns = (static_cast<int64_t>(job.out_elems) + BYTES_ELEMS - 1) / BYTES_ELEMS;
     const int64_t slots = static_cast<int64_t>(ctx->device.sm_count) * bytes_blocks_per_sm<ROWS>();
+    const int64_t side = (slots + columns - 1) / columns;
+    const int turns =
+        conv_choose_turns(job.out_height, side, ROWS, bytes_turns_most(ROWS), BYTES_TURNS_LEAST);
     struct conv_bands bands;
+    const int64_t tiles = columns * conv_cut_bands(job.out_height, (side + 1) / 2, ROWS, turns,
+                                                   BYTES_TURNS_LEAST, &bands);
     struct bytes_table<ROWS> table;
 
     job.tiles_x = static_cast<unsigned>(columns);
-    const int64_t tiles =
-        columns * conv_cut_bands(job.out_height, (slots + columns - 1) / columns, ROWS,
-                                 bytes_turns_most(ROWS), BYTES_TURNS_LEAST, &bands);
     for (int i = 0; i < ROWS; i++)
         for (int d = 0; d < BYTES_DISTANCES; d++)
             table.words[i][d] = bytes_words(mask, &job, lead, i - above, BYTES_DISTANCE_LEAST + d);

@@ -20,8 +20,7 @@ enum {
     FLOATS_WARP_ELEMS = 32 * FLOATS_ITEMS,
     FLOATS_ELEMS = FLOATS_WARPS * FLOATS_WARP_ELEMS,
     FLOATS_BLOCK = 32 * (FLOATS_WARPS + 1),
-    FLOATS_TURNS = 8, /* stages that a block works through: at most, and where blocks are few */
-    FLOATS_TURNS_LEAST = 2,
+    FLOATS_TURNS_LEAST = 2, /* stages that a block works through, where blocks are few */
 };
 
 /* Elements to either side of a result that its taps reach, and the same as whole 16 bytes. */
@@ -48,6 +47,12 @@ static __host__ __device__ constexpr int floats_span(int size, int channels)
 template <int SIZE, int CHANNELS>
 struct floats_ring : conv_ring<float, floats_span(SIZE, CHANNELS), SIZE, floats_stages(SIZE)> {
 };
+
+/* Stages that a block works through, at most. */
+static constexpr int floats_turns_most(int size, bool is_product)
+{
+    return size == 3 ? 6 : size == 7 && !is_product ? 16 : 8;
+}
 
 static constexpr int floats_blocks_per_sm(int size)
 {
@@ -233,12 +238,14 @@ static enum gpurun_status floats_run(struct gpurun_ctx *ctx)
     struct conv_job job = conv_job_of(ctx);
     const int64_t columns = (static_cast<int64_t>(job.out_elems) + FLOATS_ELEMS - 1) / FLOATS_ELEMS;
     const int64_t slots = static_cast<int64_t>(ctx->device.sm_count) * floats_blocks_per_sm(SIZE);
+    const int64_t side = (slots + columns - 1) / columns;
+    const int turns = conv_choose_turns(job.out_height, side, SIZE,
+                                        floats_turns_most(SIZE, IS_PRODUCT), FLOATS_TURNS_LEAST);
     struct conv_bands bands;
+    const int64_t tiles =
+        columns * conv_cut_bands(job.out_height, side, SIZE, turns, FLOATS_TURNS_LEAST, &bands);
 
     job.tiles_x = static_cast<unsigned>(columns);
-    const int64_t tiles = columns * conv_cut_bands(job.out_height, (slots + columns - 1) / columns,
-                                                   SIZE, FLOATS_TURNS, FLOATS_TURNS_LEAST, &bands);
-
     conv_vector_floats_kernel<SIZE, CHANNELS, IS_PRODUCT>
         <<<static_cast<unsigned>(tiles), FLOATS_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
             job, floats_weights(ctx), bands);

@@ -7,7 +7,7 @@
 
 START_TEST(bands_of_an_image_by_hand)
 {
-    /* 44 side by side: 44 bands of 10 rows and 44 of 4 are 616 rows, and 344 of 22 the most that fit above. What is left
+    /* 44 bands of 10 rows and 44 of 4 are 616 rows, and 344 of 22 the most that fit above. What is left
      * then makes two more of 4. */
     struct conv_bands bands;
     int32_t rows;
@@ -31,8 +31,13 @@ START_TEST(few_rows_are_low_bands)
 {
     struct conv_bands bands;
 
-    /* 20 rows for 10 blocks: 2 stages, so 4 rows, are the least */
-    ck_assert_int_eq(conv_cut_bands(20, 10, 3, 8, 2, &bands), 5);
+    /* 528 bands of 22 rows reach beyond 11595 - 1; of 19 rows, those of 7 stages, beyond 10014 - 1 */
+    ck_assert_int_eq(conv_choose_turns(11595, 528, 3, 8, 2), 8);
+    ck_assert_int_eq(conv_choose_turns(11594, 528, 3, 8, 2), 7);
+    ck_assert_int_eq(conv_choose_turns(10014, 528, 3, 8, 2), 7);
+    ck_assert_int_eq(conv_choose_turns(10013, 528, 3, 8, 2), 6);
+    ck_assert_int_eq(conv_choose_turns(1, 528, 3, 8, 2), 2);
+    ck_assert_int_eq(conv_cut_bands(20, 10, 3, 2, 2, &bands), 5);
     ck_assert_int_eq(conv_cut_bands(1, 528, 7, 8, 2, &bands), 1);
 }
 END_TEST
@@ -61,7 +66,8 @@ START_TEST(every_row_is_in_one_band)
         for (int s = 0; s < 7; s++)
             for (int mask = 3; mask <= 7; mask += 2) {
                 struct conv_bands bands;
-                const int64_t count = conv_cut_bands(rows, sides[s], mask, 8, 2, &bands);
+                const int turns = conv_choose_turns(rows, sides[s], mask, 8, 2);
+                const int64_t count = conv_cut_bands(rows, sides[s], mask, turns, 2, &bands);
 
                 ck_assert_msg(are_in_order(&bands, count, rows), "%d rows, %lld side by side", rows,
                               (long long)sides[s]);
