@@ -9,6 +9,7 @@
 #ifndef CONV_LINES_CUH
 #define CONV_LINES_CUH
 
+#include "conv_bands.h"
 #include "conv_device.cuh"
 #include "gpurun/copy_engine.cuh"
 
@@ -40,6 +41,7 @@ struct conv_window {
     int32_t from, to;
     int lefts, rights;
     bool has_edges; /* or a line may be the constant */
+    bool is_plain;  /* the copy engine brings all of each line that is in the image */
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -140,12 +142,13 @@ conv_begin_lines(const struct conv_job &job, const struct conv_tile &tile, int f
         gpurun_barrier_arrive(&barriers[(from / ROWS + lane) % STAGES]);
 }
 
-/* Makes the ring for so many reading warps, and begins its first stages. By one warp; a __syncthreads() must follow. */
+/* Makes the ring for so many reading warps, and begins its first `stages` stages. By one warp; a __syncthreads() must
+ * follow. */
 template <bool IS_ALIGNED, typename ELEM, int SPAN, int ROWS, int STAGES>
 static __device__ __forceinline__ void
 conv_begin_ring(const struct conv_job &job, const struct conv_tile &tile,
                 const struct conv_window &window, int readers,
-                struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring)
+                struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring, int stages = STAGES)
 {
     constexpr unsigned arrivals = conv_is_bulk<ELEM, SPAN>() ? 1 : 33;
 
@@ -158,7 +161,7 @@ conv_begin_ring(const struct conv_job &job, const struct conv_tile &tile,
         gpurun_barriers_made();
     }
     __syncwarp();
-    conv_begin_lines<IS_ALIGNED>(job, tile, 0, min(tile.lines, STAGES * ROWS), ring,
+    conv_begin_lines<IS_ALIGNED>(job, tile, 0, min(tile.lines, stages * ROWS), ring,
                                  window.has_edges ? ring->copied : ring->full);
 }
 
@@ -168,11 +171,17 @@ static __device__ __forceinline__ struct conv_window
 conv_find_window(const struct conv_job &job, const struct conv_tile &tile, int results)
 {
     constexpr int32_t within = conv_within<ELEM>();
-    const int missing_left = IS_ALIGNED ? 0 : within;
-    const int missing_right = IS_ALIGNED && job.elems % (within + 1) == 0 ? 0 : within;
     const bool is_constant =
         job.border == CONV_CONSTANT && (tile.top < 0 || tile.top + tile.lines > job.height);
+    const bool is_inside =
+        tile.top > 0 && tile.top * job.in_pitch >= within && tile.top + tile.lines < job.height;
+    const bool is_whole = IS_ALIGNED && job.elems % (within + 1) == 0;
     struct conv_window window;
+
+    window.is_plain = is_inside || (is_whole && !is_constant);
+
+    const int missing_left = IS_ALIGNED || window.is_plain ? 0 : within;
+    const int missing_right = is_whole || window.is_plain ? 0 : within;
 
     window.from = tile.e + job.first_e;
     window.to = min(tile.e + results, job.out_elems) + tile.reach;
@@ -240,21 +249,100 @@ conv_put_edges(const struct conv_job &job, const struct conv_tile &tile, int s,
     gpurun_copy_fence();
 }
 
+/* Elements before the first of a line in it. */
+template <bool IS_ALIGNED, typename ELEM>
+static __device__ __forceinline__ int conv_shift(const struct conv_job &job,
+                                                 const struct conv_tile &tile, int line)
+{
+    const int32_t y = IS_ALIGNED ? 0 : conv_border_at(tile.top + line, job.height, job.border);
+    const unsigned from = static_cast<unsigned>(reinterpret_cast<uintptr_t>(job.in)) / sizeof(ELEM);
+
+    return IS_ALIGNED || y < 0
+               ? 0
+               : (from + y * static_cast<unsigned>(job.in_pitch)) & conv_within<ELEM>();
+}
+
+/* The edges of a stage that a lane puts, where that is the same for all stages: elements of a line, from where its tile
+ * begins. */
+struct conv_edges {
+    bool are_near;              /* all stand in the line already, or are the constant */
+    int line[CONV_EDGES_AHEAD]; /* of the stage; -1: the lane has none */
+    int32_t to[CONV_EDGES_AHEAD], from[CONV_EDGES_AHEAD]; /* from: -1: the constant */
+};
+
+template <typename ELEM, int SPAN, int ROWS>
+static __device__ __forceinline__ struct conv_edges
+conv_find_edges(const struct conv_job &job, const struct conv_tile &tile,
+                const struct conv_window &window)
+{
+    const int edges = window.lefts + window.rights;
+    struct conv_edges found;
+    bool is_near = window.is_plain && edges * ROWS <= 32 * CONV_EDGES_AHEAD;
+
+#pragma unroll
+    for (int k = 0; k < CONV_EDGES_AHEAD; k++) {
+        const int i = threadIdx.x % 32 + 32 * k;
+
+        found.line[k] = -1;
+        if (!is_near || i >= edges * ROWS)
+            continue;
+
+        const int edge = i % edges;
+        const int32_t e =
+            edge < window.lefts ? window.from + edge : window.to - 1 - (edge - window.lefts);
+        const int32_t place = conv_border_elem(job, e);
+
+        found.line[k] = i / edges;
+        found.to[k] = e - tile.begin;
+        found.from[k] = place < 0 ? -1 : place - tile.begin;
+        is_near = place < 0 || (place >= tile.begin && place < tile.begin + SPAN);
+    }
+    found.are_near = __all_sync(~0u, is_near);
+    return found;
+}
+
+/* Puts such edges in stage s. By the whole warp. */
+template <bool IS_ALIGNED, typename ELEM, int SPAN, int ROWS, int STAGES>
+static __device__ __forceinline__ void
+conv_put_near_edges(const struct conv_job &job, const struct conv_tile &tile, int s,
+                    const struct conv_edges &edges,
+                    struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring)
+{
+#pragma unroll
+    for (int k = 0; k < CONV_EDGES_AHEAD; k++) {
+        const int line = s * ROWS + edges.line[k];
+
+        if (edges.line[k] < 0 || line >= tile.lines)
+            continue;
+
+        ELEM *at = reinterpret_cast<ELEM *>(ring->lines[s % STAGES][edges.line[k]]) +
+                   conv_shift<IS_ALIGNED, ELEM>(job, tile, line);
+
+        at[edges.to[k]] = edges.from[k] < 0 ? static_cast<ELEM>(job.fill) : at[edges.from[k]];
+    }
+    gpurun_copy_fence();
+}
+
 /* Step s of filling a ring that was begun with `copied` told where the window has_edges, else `full`: the edges of stage s,
  * which is then there, and what can be begun once stage s has been left. Where there are edges that is two stages late,
- * so that what is read next has its edges already. By the whole warp. */
+ * so that what is read next has its edges already. `edges`: NULL if not found yet. By the whole warp. */
 template <bool IS_ALIGNED, typename ELEM, int SPAN, int ROWS, int STAGES>
 static __device__ __forceinline__ void
 conv_fill_stage(const struct conv_job &job, const struct conv_tile &tile, int s,
-                const struct conv_window &window, struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring)
+                const struct conv_window &window, struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring,
+                const struct conv_edges *edges = NULL)
 {
+    static_assert(STAGES > 2, "stages are begun up to two late");
     const int late = window.has_edges ? 2 : 0, next = s - late + STAGES;
 
     if (s * ROWS >= tile.lines)
         return;
     if (window.has_edges) {
         gpurun_barrier_wait(&ring->copied[s % STAGES], s / STAGES % 2);
-        conv_put_edges<IS_ALIGNED>(job, tile, s, window, ring);
+        if (edges != NULL && edges->are_near)
+            conv_put_near_edges<IS_ALIGNED>(job, tile, s, *edges, ring);
+        else
+            conv_put_edges<IS_ALIGNED>(job, tile, s, window, ring);
         gpurun_barrier_arrive(&ring->full[s % STAGES]);
     }
     if (s < late || next * ROWS >= tile.lines)
@@ -262,6 +350,23 @@ conv_fill_stage(const struct conv_job &job, const struct conv_tile &tile, int s,
     gpurun_barrier_wait(&ring->empty[next % STAGES], (next / STAGES - 1) % 2);
     conv_begin_lines<IS_ALIGNED>(job, tile, next * ROWS, min(tile.lines, (next + 1) * ROWS), ring,
                                  window.has_edges ? ring->copied : ring->full);
+}
+
+/* Fills a ring that was begun with its first stage alone. By the whole warp. */
+template <bool IS_ALIGNED, typename ELEM, int SPAN, int ROWS, int STAGES>
+static __device__ __forceinline__ void
+conv_fill_ring(const struct conv_job &job, const struct conv_tile &tile,
+               const struct conv_window &window, struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring)
+{
+    struct conv_edges edges;
+
+    conv_begin_lines<IS_ALIGNED>(job, tile, ROWS, min(tile.lines, STAGES * ROWS), ring,
+                                 window.has_edges ? ring->copied : ring->full);
+    if (window.has_edges)
+        edges = conv_find_edges<ELEM, SPAN, ROWS>(job, tile, window);
+#pragma unroll 1
+    for (int s = 0; s * ROWS < tile.lines; s++)
+        conv_fill_stage<IS_ALIGNED>(job, tile, s, window, ring, &edges);
 }
 
 /* By a reading warp: waits until stage s is there. */
@@ -278,19 +383,6 @@ static __device__ __forceinline__ void
 conv_leave_stage(int s, struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring)
 {
     gpurun_barrier_arrive(&ring->empty[s % STAGES]);
-}
-
-/* Elements before the first of a line in it. */
-template <bool IS_ALIGNED, typename ELEM>
-static __device__ __forceinline__ int conv_shift(const struct conv_job &job,
-                                                 const struct conv_tile &tile, int line)
-{
-    const int32_t y = IS_ALIGNED ? 0 : conv_border_at(tile.top + line, job.height, job.border);
-    const unsigned from = static_cast<unsigned>(reinterpret_cast<uintptr_t>(job.in)) / sizeof(ELEM);
-
-    return IS_ALIGNED || y < 0
-               ? 0
-               : (from + y * static_cast<unsigned>(job.in_pitch)) & conv_within<ELEM>();
 }
 
 #endif

@@ -14,8 +14,7 @@
  *
  * Mapping  a block takes 2048 elements of a band of rows and walks down: one warp fills a ring of lines in shared memory
  *          (conv_lines.cuh), 8 warps add each line to the ROWS rows of the answer that it is under the mask of,
- *          each at its own pace. The loop is unrolled by ROWS. Bands are lower where there are too few to fill the
- *          device.
+ *          each at its own pace. Bands are lower where they are too few to fill the device, and the last of them.
  * Memory   each row is read (band + ROWS - 1) / band times in all. Results leave as 4 bytes a lane. Where rows are not
  *          aligned, words of a line and of the answer begin where memory has them, and the band is moved by the difference.
  * Bound    memory: 8 loads from shared memory and 2 ROWS tensor instructions per row and 256 results.
@@ -58,17 +57,11 @@ template <bool IS_ALIGNED> static __host__ __device__ constexpr int bytes_span()
     return BYTES_ELEMS + (IS_ALIGNED ? 32 : 48);
 }
 
-/* Elements that a row's warps must cover. */
+/* Elements that a row's warps must cover; the last of a row of tiles leaves the last of them to bytes_make_rest. */
 template <bool IS_ALIGNED>
 static __host__ __device__ __forceinline__ int64_t bytes_covered(const struct conv_job &job)
 {
     return static_cast<int64_t>(job.out_elems) + (IS_ALIGNED ? 0 : BYTES_SKEW);
-}
-
-/* Rows of the answer per block: with the mask's they fill whole stages. */
-template <int ROWS> static constexpr int bytes_band(int turns)
-{
-    return ROWS * turns - (ROWS - 1);
 }
 
 /* Stages that a block works through: at most, and where blocks are few. */
@@ -148,11 +141,11 @@ static __device__ __forceinline__ uint32_t bytes_pack(int32_t a, int32_t b, int3
     return all;
 }
 
-/* A line of the image into the sums of all rows that it counts in; `newest` is the row that it is the top of, whose
- * sums it begins. */
+/* A line of the image into the sums of all rows that it counts in, sums[i] of the one that has had i lines before; each then
+ * stands one further on, where the next line finds it, and the last is complete. */
 template <int ROWS>
 static __device__ __forceinline__ void bytes_add(const uint32_t *line, const uint2 (&band)[ROWS],
-                                                 int32_t (&sums)[ROWS][2][4], int newest)
+                                                 int32_t (&sums)[ROWS][2][4])
 {
     const int32_t nothing[4] = {0, 0, 0, 0};
 
@@ -162,14 +155,9 @@ static __device__ __forceinline__ void bytes_add(const uint32_t *line, const uin
                                line[2 * half + 36]};
 
 #pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            int32_t(&sum)[4] = sums[(newest + ROWS - i) % ROWS][half];
-
-            if (i == 0)
-                bytes_multiply(sum, a, band[i], nothing);
-            else
-                bytes_multiply(sum, a, band[i], sum);
-        }
+        for (int i = ROWS - 1; i > 0; i--)
+            bytes_multiply(sums[i][half], a, band[i], sums[i - 1][half]);
+        bytes_multiply(sums[0][half], a, band[0], nothing);
     }
 }
 
@@ -274,6 +262,8 @@ bytes_walk(const struct conv_job &job, const struct conv_tile &tile, int lead,
            const struct bytes_line *lines, struct bytes_ring<ROWS, IS_ALIGNED> *ring)
 {
     constexpr int stages = bytes_stages(ROWS);
+    constexpr int unroll =
+        IS_ALIGNED || ROWS == 3 ? ROWS : 1; /* less, where registers would not do */
     const int lane = threadIdx.x % 32, place = mine.e - tile.e + 4 * lane;
     const uint2 *words = &table.words[0][4 * (lane % 4) - lane / 4 - BYTES_DISTANCE_LEAST];
     uint8_t *to = static_cast<uint8_t *>(job.out) + (tile.y - (ROWS - 1)) * job.out_pitch + mine.e +
@@ -291,25 +281,25 @@ bytes_walk(const struct conv_job &job, const struct conv_tile &tile, int lead,
         const uint8_t *stage = reinterpret_cast<const uint8_t *>(ring->lines[s % stages]) + place;
 
         conv_await_stage(s, ring);
-#pragma unroll
+#pragma unroll(unroll)
         for (int r = 0; r < ROWS; r++) {
             const int done = s * ROWS + r - (ROWS - 1); /* the row that this line completes */
 
             if (!IS_ALIGNED) {
                 line = lines[s * ROWS + r];
-                skews[r] = line.skew;
 #pragma unroll
-                for (int i = 0; i < ROWS; i++)
+                for (int i = ROWS - 1; i >= 0; i--) {
+                    skews[i] = i > 0 ? skews[i - 1] : line.skew;
                     band[i] = *reinterpret_cast<const uint2 *>(
                         reinterpret_cast<const uint8_t *>(words + i * BYTES_DISTANCES) + line.taps +
-                        skews[(r + ROWS - i) % ROWS]);
+                        skews[i]);
+                }
             }
             bytes_add<ROWS>(reinterpret_cast<const uint32_t *>(stage + line.begin +
                                                                r * sizeof ring->lines[0][0]),
-                            band, sums, r);
+                            band, sums);
             if (static_cast<unsigned>(done) < tile.rows)
-                bytes_complete<IS_FAST>(job, mine, tile.y + done, line.ahead, to,
-                                        sums[(r + 1) % ROWS]);
+                bytes_complete<IS_FAST>(job, mine, tile.y + done, line.ahead, to, sums[ROWS - 1]);
             to += job.out_pitch;
         }
         conv_leave_stage(s, ring);
@@ -333,6 +323,41 @@ bytes_begin_tables(const struct conv_job &job, const struct conv_tile &tile, int
             lines[i] = bytes_find_line<ROWS>(job, tile, lead, i);
 }
 
+/* Where rows are not aligned, words of a row may begin so far ahead of its last tile that up to BYTES_SKEW elements are left
+ * behind it: these are made one by one, while the first lines are on their way. By the tile's reading warps. */
+template <int ROWS>
+static __device__ __forceinline__ void
+bytes_make_rest(const struct conv_job &job, const struct conv_tile &tile, int lead, int above,
+                int threads, const struct bytes_table<ROWS> &table)
+{
+    const unsigned out = static_cast<unsigned>(reinterpret_cast<uintptr_t>(job.out));
+    const int first =
+        lead + job.first_e - BYTES_DISTANCE_LEAST; /* of the table, for a row's first weight */
+
+#pragma unroll 1
+    for (int i = threadIdx.x; i < BYTES_SKEW * tile.rows; i += threads) {
+        const int32_t y = tile.y + i / BYTES_SKEW;
+        const int ahead = (out + y * static_cast<unsigned>(job.out_pitch)) % 4;
+        const int32_t e = tile.e + BYTES_ELEMS - ahead + i % BYTES_SKEW;
+        int32_t sum = 0;
+
+        if (i % BYTES_SKEW >= ahead || e >= job.out_elems)
+            continue;
+#pragma unroll 1
+        for (int tap = 0; tap < job.mask_width * job.mask_height; tap++) {
+            const int row = tap / job.mask_width, behind = tap % job.mask_width * job.channels;
+            const int distance = first + behind;
+            const uint2 *words = table.words[above + row];
+            const uint32_t word =
+                distance < BYTES_DISTANCES ? words[distance].x : words[distance - 16].y;
+
+            sum += static_cast<int8_t>(word) *
+                   conv_fetch<uint8_t>(job, e + job.first_e + behind, y + job.first_y + row);
+        }
+        conv_store<uint8_t>(job, e, y, sum);
+    }
+}
+
 /* What a tile reads of its lines: where rows are not aligned, its results begin up to BYTES_SKEW elements before it. */
 template <bool IS_ALIGNED>
 static __device__ __forceinline__ struct conv_window bytes_find_window(const struct conv_job &job,
@@ -353,7 +378,7 @@ static __device__ __forceinline__ struct conv_window bytes_find_window(const str
 template <int ROWS, bool IS_ALIGNED>
 static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>())
     conv_vector_bytes_kernel(const struct conv_job job, const struct bytes_table<ROWS> table,
-                             int lead, int above, int band)
+                             int lead, int above, const struct conv_bands bands)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     __shared__ struct bytes_ring<ROWS, IS_ALIGNED> ring;
@@ -363,9 +388,9 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
     struct conv_tile tile;
 
     tile.e = static_cast<int32_t>(blockIdx.x % job.tiles_x) * BYTES_ELEMS;
-    tile.y = static_cast<int32_t>(blockIdx.x / job.tiles_x) * band;
+    tile.y = conv_band_at(&bands, static_cast<int32_t>(blockIdx.x / job.tiles_x), &tile.rows);
     tile.top = tile.y + job.first_y - above;
-    tile.rows = min(band, job.out_height - tile.y);
+    tile.rows = min(tile.rows, job.out_height - tile.y);
     tile.lines = tile.rows + ROWS - 1;
     tile.begin = tile.e - BYTES_AHEAD;
     tile.reach = (job.mask_width - 1) * job.channels + job.first_e;
@@ -375,16 +400,17 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
                                              (covered + BYTES_WARP_ELEMS - 1) / BYTES_WARP_ELEMS));
     const struct conv_window window = bytes_find_window<IS_ALIGNED>(job, tile);
     if (warp == BYTES_WARPS)
-        conv_begin_ring<IS_ALIGNED>(job, tile, window, readers, &ring);
+        conv_begin_ring<IS_ALIGNED>(job, tile, window, readers, &ring, 1);
     else
         bytes_begin_tables<ROWS, IS_ALIGNED>(job, tile, lead, table, &shared_table, lines);
     __syncthreads();
     if (warp == BYTES_WARPS) {
-        for (int s = 0; s * ROWS < tile.lines; s++)
-            conv_fill_stage<IS_ALIGNED>(job, tile, s, window, &ring);
+        conv_fill_ring<IS_ALIGNED>(job, tile, window, &ring);
     } else if (warp < readers) {
         const struct bytes_lane mine = bytes_find_lane<IS_ALIGNED>(job, tile);
 
+        if (!IS_ALIGNED && covered > BYTES_ELEMS && tile.e + BYTES_ELEMS >= job.out_elems)
+            bytes_make_rest<ROWS>(job, tile, lead, above, 32 * readers, shared_table);
         if (mine.has_all && conv_tail_only_shifts(&job.tail))
             bytes_walk<ROWS, IS_ALIGNED, true>(job, tile, lead, mine, shared_table, lines, &ring);
         else
@@ -424,42 +450,28 @@ static uint2 bytes_words(const struct conv_mask *mask, const struct conv_job *jo
     return make_uint2(word[0], word[1]);
 }
 
-template <bool IS_ALIGNED> static int64_t bytes_tiles(struct conv_job *job, int rows)
-{
-    const int64_t across = (bytes_covered<IS_ALIGNED>(*job) + BYTES_ELEMS - 1) / BYTES_ELEMS;
-
-    job->tiles_x = static_cast<unsigned>(across);
-    return across * ((static_cast<int64_t>(job->out_height) + rows - 1) / rows);
-}
-
-/* The highest band of which there are enough for all blocks that the device can run at once. */
-template <int ROWS, bool IS_ALIGNED>
-static int bytes_choose_band(const struct gpurun_ctx *ctx, struct conv_job *job, int64_t *tiles)
-{
-    const int64_t enough = static_cast<int64_t>(ctx->device.sm_count) * bytes_blocks_per_sm<ROWS>();
-    int turns = bytes_turns_most(ROWS);
-
-    while ((*tiles = bytes_tiles<IS_ALIGNED>(job, bytes_band<ROWS>(turns))) < enough &&
-           turns > BYTES_TURNS_LEAST)
-        turns--;
-    return bytes_band<ROWS>(turns);
-}
-
 template <int ROWS, bool IS_ALIGNED>
 static enum gpurun_status bytes_run(struct gpurun_ctx *ctx, struct conv_job job)
 {
     const struct conv_mask *mask = &conv_state_of(ctx)->mask;
     const int lead = bytes_lead(&job), above = (ROWS - mask->height) / 2;
-    int64_t tiles;
-    const int band = bytes_choose_band<ROWS, IS_ALIGNED>(ctx, &job, &tiles);
+    const int64_t columns = (static_cast<int64_t>(job.out_elems) + BYTES_ELEMS - 1) / BYTES_ELEMS;
+    const int64_t slots = static_cast<int64_t>(ctx->device.sm_count) * bytes_blocks_per_sm<ROWS>();
+    const int64_t side = (slots + columns - 1) / columns;
+    const int turns =
+        conv_choose_turns(job.out_height, side, ROWS, bytes_turns_most(ROWS), BYTES_TURNS_LEAST);
+    struct conv_bands bands;
+    const int64_t tiles = columns * conv_cut_bands(job.out_height, (side + 1) / 2, ROWS, turns,
+                                                   BYTES_TURNS_LEAST, &bands);
     struct bytes_table<ROWS> table;
 
+    job.tiles_x = static_cast<unsigned>(columns);
     for (int i = 0; i < ROWS; i++)
         for (int d = 0; d < BYTES_DISTANCES; d++)
             table.words[i][d] = bytes_words(mask, &job, lead, i - above, BYTES_DISTANCE_LEAST + d);
     conv_vector_bytes_kernel<ROWS, IS_ALIGNED>
         <<<static_cast<unsigned>(tiles), BYTES_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
-            job, table, lead, above, band);
+            job, table, lead, above, bands);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
@@ -481,7 +493,7 @@ bool conv_vector_bytes_takes(const struct gpurun_ctx *ctx)
 
 enum gpurun_status conv_vector_bytes_check(struct gpurun_ctx *ctx)
 {
-    return conv_check_grid(ctx, BYTES_ELEMS, bytes_band<3>(bytes_turns_most(3)));
+    return conv_check_grid(ctx, BYTES_ELEMS, conv_band_rows(3, BYTES_TURNS_LEAST));
 }
 
 template <int ROWS> static enum gpurun_status bytes_run_rows(struct gpurun_ctx *ctx)

@@ -3,8 +3,8 @@
  *
  * Mapping  a block takes 512 elements of a band of rows and walks down: one warp fills a ring of lines in shared memory
  *          (conv_lines.cuh), 4 warps add each line to the SIZE rows of the answer that it is under the mask of, 4
- *          neighbours a lane. The loop is unrolled by SIZE, so that which sums are the oldest is known when it is
- *          compiled.
+ *          neighbours a lane. Bands are lower where they are too few to fill
+ *          the device, and the last of them.
  * Memory   each row is read (band + SIZE - 1) / band times in all; a lane loads its 4 elements and what is beside them
  *          16 bytes at a time, and each serves all its taps. Results leave as 16 bytes a lane.
  * Bound    memory; 7 x 7 arithmetic: 49 multiplications an element, 14 where the mask is the product of a column and a row.
@@ -20,8 +20,7 @@ enum {
     FLOATS_WARP_ELEMS = 32 * FLOATS_ITEMS,
     FLOATS_ELEMS = FLOATS_WARPS * FLOATS_WARP_ELEMS,
     FLOATS_BLOCK = 32 * (FLOATS_WARPS + 1),
-    FLOATS_TURNS = 8, /* stages that a block works through: at most, and where blocks are few */
-    FLOATS_TURNS_LEAST = 2,
+    FLOATS_TURNS_LEAST = 2, /* stages that a block works through, where blocks are few */
 };
 
 /* Elements to either side of a result that its taps reach, and the same as whole 16 bytes. */
@@ -49,6 +48,12 @@ template <int SIZE, int CHANNELS>
 struct floats_ring : conv_ring<float, floats_span(SIZE, CHANNELS), SIZE, floats_stages(SIZE)> {
 };
 
+/* Stages that a block works through, at most. */
+static constexpr int floats_turns_most(int size, bool is_product)
+{
+    return size == 3 ? 6 : size == 7 && !is_product ? 16 : 8;
+}
+
 static constexpr int floats_blocks_per_sm(int size)
 {
     return size == 3 ? 6 : size == 5 ? 4 : 4;
@@ -56,31 +61,32 @@ static constexpr int floats_blocks_per_sm(int size)
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
-/* A line through every weight of the mask into the sums of the rows that it counts in, the first of which it begins. */
+/* A line through every weight of the mask into the sums of the rows that it counts in, sums[i] of the one that has had i lines
+ * before; each then stands one further on, where the next line finds it, and the last is complete. */
 template <int SIZE, int CHANNELS, int COUNT>
-static __device__ __forceinline__ void
-floats_add_square(const struct conv_weights &weights, const float (&elems)[COUNT], int spare,
-                  float (&sums)[SIZE][FLOATS_ITEMS], int newest)
+static __device__ __forceinline__ void floats_add_square(const struct conv_weights &weights,
+                                                         const float (&elems)[COUNT], int spare,
+                                                         float (&sums)[SIZE][FLOATS_ITEMS])
 {
 #pragma unroll
-    for (int i = 0; i < SIZE; i++)
+    for (int i = SIZE - 1; i >= 0; i--)
 #pragma unroll
         for (int j = 0; j < SIZE; j++)
 #pragma unroll
             for (int k = 0; k < FLOATS_ITEMS; k++) {
-                float &sum = sums[(newest + SIZE - i) % SIZE][k];
+                const float before = j > 0 ? sums[i][k] : i > 0 ? sums[i - 1][k] : 0.0f;
 
-                sum = fmaf(weights.value.real[i * SIZE + j], elems[spare + j * CHANNELS + k],
-                           i == 0 && j == 0 ? 0.0f : sum);
+                sums[i][k] =
+                    fmaf(weights.value.real[i * SIZE + j], elems[spare + j * CHANNELS + k], before);
             }
 }
 
 /* The same of a mask that is a product: along its row once, and that by every weight of its column. `weights`: the row,
  * then the column. */
 template <int SIZE, int CHANNELS, int COUNT>
-static __device__ __forceinline__ void
-floats_add_product(const struct conv_weights &weights, const float (&elems)[COUNT], int spare,
-                   float (&sums)[SIZE][FLOATS_ITEMS], int newest)
+static __device__ __forceinline__ void floats_add_product(const struct conv_weights &weights,
+                                                          const float (&elems)[COUNT], int spare,
+                                                          float (&sums)[SIZE][FLOATS_ITEMS])
 {
     float along[FLOATS_ITEMS];
 
@@ -91,21 +97,18 @@ floats_add_product(const struct conv_weights &weights, const float (&elems)[COUN
             along[k] = fmaf(weights.value.real[j], elems[spare + j * CHANNELS + k],
                             j == 0 ? 0.0f : along[k]);
 #pragma unroll
-    for (int i = 0; i < SIZE; i++)
+    for (int i = SIZE - 1; i >= 0; i--)
 #pragma unroll
-        for (int k = 0; k < FLOATS_ITEMS; k++) {
-            float &sum = sums[(newest + SIZE - i) % SIZE][k];
-
-            sum = fmaf(weights.value.real[SIZE + i], along[k], i == 0 ? 0.0f : sum);
-        }
+        for (int k = 0; k < FLOATS_ITEMS; k++)
+            sums[i][k] =
+                fmaf(weights.value.real[SIZE + i], along[k], i > 0 ? sums[i - 1][k] : 0.0f);
 }
 
-/* A line, from the first element on that the lane's results see, into the sums of all rows that it counts in; `newest` is
- * the row that it is the top of, whose sums it begins. */
+/* A line, from the first element on that the lane's results see, into the sums of all rows that it counts in. */
 template <int SIZE, int CHANNELS, bool IS_PRODUCT>
 static __device__ __forceinline__ void floats_add(const struct conv_weights &weights,
                                                   const float4 *line,
-                                                  float (&sums)[SIZE][FLOATS_ITEMS], int newest)
+                                                  float (&sums)[SIZE][FLOATS_ITEMS])
 {
     constexpr int lead = floats_lead(SIZE, CHANNELS);
     constexpr int spare = lead - floats_reach(SIZE, CHANNELS);
@@ -121,9 +124,9 @@ static __device__ __forceinline__ void floats_add(const struct conv_weights &wei
         elems[4 * i + 3] = some.w;
     }
     if (IS_PRODUCT)
-        floats_add_product<SIZE, CHANNELS>(weights, elems, spare, sums, newest);
+        floats_add_product<SIZE, CHANNELS>(weights, elems, spare, sums);
     else
-        floats_add_square<SIZE, CHANNELS>(weights, elems, spare, sums, newest);
+        floats_add_square<SIZE, CHANNELS>(weights, elems, spare, sums);
 }
 
 /* The end of the lane's sums from element e of row y on. */
@@ -152,6 +155,7 @@ floats_walk(const struct conv_job &job, const struct conv_weights &weights,
             const struct conv_tile &tile, struct floats_ring<SIZE, CHANNELS> *ring)
 {
     constexpr int stages = floats_stages(SIZE);
+    constexpr int unroll = SIZE == 7 && !IS_PRODUCT ? 1 : SIZE; /* 49 weights are much code */
     const int32_t e = tile.e + FLOATS_ITEMS * static_cast<int32_t>(threadIdx.x);
     const bool has_all = job.border != CONV_FRAME && e + FLOATS_ITEMS <= job.out_elems;
     float sums[SIZE][FLOATS_ITEMS] = {};
@@ -159,15 +163,15 @@ floats_walk(const struct conv_job &job, const struct conv_weights &weights,
 #pragma unroll 1
     for (int s = 0; s * SIZE < tile.lines; s++) {
         conv_await_stage(s, ring);
-#pragma unroll
+#pragma unroll(unroll)
         for (int r = 0; r < SIZE; r++) {
             const int done = s * SIZE + r - (SIZE - 1); /* the row that this line completes */
 
             floats_add<SIZE, CHANNELS, IS_PRODUCT>(
                 weights, reinterpret_cast<const float4 *>(ring->lines[s % stages][r]) + threadIdx.x,
-                sums, r);
+                sums);
             if (static_cast<unsigned>(done) < tile.rows)
-                floats_store(job, has_all, e, tile.y + done, sums[(r + 1) % SIZE]);
+                floats_store(job, has_all, e, tile.y + done, sums[SIZE - 1]);
         }
         conv_leave_stage(s, ring);
     }
@@ -177,7 +181,7 @@ floats_walk(const struct conv_job &job, const struct conv_weights &weights,
 template <int SIZE, int CHANNELS, bool IS_PRODUCT>
 static __global__ void __launch_bounds__(FLOATS_BLOCK, floats_blocks_per_sm(SIZE))
     conv_vector_floats_kernel(const struct conv_job job, const struct conv_weights weights,
-                              int band)
+                              const struct conv_bands bands)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     __shared__ struct floats_ring<SIZE, CHANNELS> ring;
@@ -185,9 +189,9 @@ static __global__ void __launch_bounds__(FLOATS_BLOCK, floats_blocks_per_sm(SIZE
     struct conv_tile tile;
 
     tile.e = static_cast<int32_t>(blockIdx.x % job.tiles_x) * FLOATS_ELEMS;
-    tile.y = static_cast<int32_t>(blockIdx.x / job.tiles_x) * band;
+    tile.y = conv_band_at(&bands, static_cast<int32_t>(blockIdx.x / job.tiles_x), &tile.rows);
     tile.top = tile.y + job.first_y;
-    tile.rows = min(band, job.out_height - tile.y);
+    tile.rows = min(tile.rows, job.out_height - tile.y);
     tile.lines = tile.rows + SIZE - 1;
     tile.begin = tile.e - floats_lead(SIZE, CHANNELS);
     tile.reach = floats_reach(SIZE, CHANNELS);
@@ -196,36 +200,16 @@ static __global__ void __launch_bounds__(FLOATS_BLOCK, floats_blocks_per_sm(SIZE
         min(FLOATS_WARPS, (job.out_elems - tile.e + FLOATS_WARP_ELEMS - 1) / FLOATS_WARP_ELEMS);
     const struct conv_window window = conv_find_window<true, float>(job, tile, FLOATS_ELEMS);
     if (warp == FLOATS_WARPS)
-        conv_begin_ring<true>(job, tile, window, readers, &ring);
+        conv_begin_ring<true>(job, tile, window, readers, &ring, 1);
     __syncthreads();
     if (warp == FLOATS_WARPS)
-        for (int s = 0; s * SIZE < tile.lines; s++)
-            conv_fill_stage<true>(job, tile, s, window, &ring);
+        conv_fill_ring<true>(job, tile, window, &ring);
     else if (warp < readers)
         floats_walk<SIZE, CHANNELS, IS_PRODUCT>(job, weights, tile, &ring);
 #endif
 }
 
 /* --- host ------------------------------------------------------------------------------------------------- */
-
-/* Rows of the answer per block: with the mask's they fill whole stages. */
-static int floats_band(int size, int turns)
-{
-    return size * turns - (size - 1);
-}
-
-/* The highest band of which there are enough for all blocks that the device can run at once. */
-static int floats_choose_band(const struct gpurun_ctx *ctx, struct conv_job *job, int64_t *tiles)
-{
-    const int size = job->mask_width;
-    const int64_t enough = static_cast<int64_t>(ctx->device.sm_count) * floats_blocks_per_sm(size);
-    int turns = FLOATS_TURNS;
-
-    while ((*tiles = conv_tiles(job, FLOATS_ELEMS, floats_band(size, turns))) < enough &&
-           turns > FLOATS_TURNS_LEAST)
-        turns--;
-    return floats_band(size, turns);
-}
 
 /* Whether a line goes along the mask's row first, which spares 35 of 49 multiplications; smaller masks wait for memory. */
 static bool floats_is_product(const struct gpurun_ctx *ctx)
@@ -252,12 +236,19 @@ template <int SIZE, int CHANNELS, bool IS_PRODUCT>
 static enum gpurun_status floats_run(struct gpurun_ctx *ctx)
 {
     struct conv_job job = conv_job_of(ctx);
-    int64_t tiles;
-    const int band = floats_choose_band(ctx, &job, &tiles);
+    const int64_t columns = (static_cast<int64_t>(job.out_elems) + FLOATS_ELEMS - 1) / FLOATS_ELEMS;
+    const int64_t slots = static_cast<int64_t>(ctx->device.sm_count) * floats_blocks_per_sm(SIZE);
+    const int64_t side = (slots + columns - 1) / columns;
+    const int turns = conv_choose_turns(job.out_height, side, SIZE,
+                                        floats_turns_most(SIZE, IS_PRODUCT), FLOATS_TURNS_LEAST);
+    struct conv_bands bands;
+    const int64_t tiles =
+        columns * conv_cut_bands(job.out_height, side, SIZE, turns, FLOATS_TURNS_LEAST, &bands);
 
+    job.tiles_x = static_cast<unsigned>(columns);
     conv_vector_floats_kernel<SIZE, CHANNELS, IS_PRODUCT>
         <<<static_cast<unsigned>(tiles), FLOATS_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
-            job, floats_weights(ctx), band);
+            job, floats_weights(ctx), bands);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
@@ -284,7 +275,7 @@ bool conv_vector_floats_takes(const struct gpurun_ctx *ctx)
 
 enum gpurun_status conv_vector_floats_check(struct gpurun_ctx *ctx)
 {
-    return conv_check_grid(ctx, FLOATS_ELEMS, floats_band(3, FLOATS_TURNS));
+    return conv_check_grid(ctx, FLOATS_ELEMS, conv_band_rows(3, FLOATS_TURNS_LEAST));
 }
 
 enum gpurun_status conv_vector_floats_launch(struct gpurun_ctx *ctx)
