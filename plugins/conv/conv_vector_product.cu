@@ -14,11 +14,13 @@
  * gaussian) have no negative weights and end with a shift by 22: 256 * high + low, rounded towards zero, has lost nothing
  * that counts, and above 2^15 the result is the second byte of its bits.
  *
- * Mapping  a block of 8 warps takes 256 elements of a band of rows and walks down, 16 rows a stage (conv_lines.cuh), 32
- *          elements a warp. The pieces of the last BLOCKS stages stay in registers.
- * Memory   each row is read (band + height - 1) / band * (256 + 32 KS) / 256 times in all. Results leave as 8 bytes a lane,
- *          32 a row.
- * Bound    tensor instructions: per 512 results 4 (KS + KH) along the row and 8 BLOCKS down the column.
+ * Mapping  a block of 8 warps takes 256 elements of a band of rows and walks down, 32 elements a warp. Stages of 16 rows
+ *          (conv_lines.cuh) are read in turns of BLOCKS, whose pieces stay in registers: the code is straight and each block of
+ *          them has its place. While warps read one turn, copies of the next are on their way, begun by one of them.
+ * Memory   each row is read (band + height - 1) / band * 1.4 to 1.9 times in all, mostly from the L2. Results leave as 8 bytes
+ *          a lane, 32 a row.
+ * Bound    tensor instructions: per 512 results 4 (KS + KH) along the row and 8 BLOCKS down the column, 6 cycles each; about
+ *          170 instructions in all.
  * Limits   the mask must be a product of whole numbers whose magnitudes add up to 2055 along the row and 2048 down the
  *          column; compute capability 8.0.
  */
@@ -31,17 +33,17 @@ enum {
     PRODUCT_WARP_ELEMS = 32,
     PRODUCT_BLOCK = 32 * PRODUCT_WARPS,
     PRODUCT_ELEMS = PRODUCT_WARPS * PRODUCT_WARP_ELEMS,
-    PRODUCT_ROWS = 16, /* of a stage */
-    PRODUCT_STAGES = 4,
-    PRODUCT_TURNS = 16, /* stages' rows of results of a block: at most, and where blocks are few */
-    PRODUCT_TURNS_LEAST = 2,
+    PRODUCT_ROWS = 16,    /* of a stage */
+    PRODUCT_STAGES = 6,   /* of the ring: two or three turns */
+    PRODUCT_LATE = 2,     /* stages that a warp may lag behind the one that fills */
+    PRODUCT_BAND = 15,    /* stages' rows of results of a block, at least where blocks are many */
     PRODUCT_LOW_BITS = 8, /* of a sum along the row; 11 are high */
     PRODUCT_DIGIT = 256,
     PRODUCT_ROW_MAX = 2055, /* 256 more than 255 times it are below 2^19 */
     PRODUCT_COLUMN_MAX = 2048,
-    PRODUCT_FAST_SHIFT = 22, /* of results that are fast, whose sums count in units of 2^-24 ... */
-    PRODUCT_FAST_SCALE = 4,
-    PRODUCT_FAST_BEGIN = 1 << 15, /* ... above a number that leaves 8 bits behind the point */
+    PRODUCT_FAST_SHIFT = 22,
+    PRODUCT_FAST_SCALE = 4,       /* from units of 2^-24 to 2^-22 */
+    PRODUCT_FAST_BEGIN = 1 << 15, /* floats above are 2^-8 apart */
     PRODUCT_FAST_BITS = 8,
 };
 
@@ -50,23 +52,23 @@ enum {
 /* The band matrices as what stands on their diagonals. KS: products along the row, of 32 bytes each; BLOCKS: down the
  * column, of 16 rows each. */
 template <int KS, int BLOCKS> struct product_mask {
-    uint32_t row[2][8 * KS +
-                    5]; /* two digits: byte i is of element k and result m with k - m = i - 15 */
+    uint32_t row[2][8 * KS + 5]; /* two digits: byte i is of element k, result m: k - m = i - 15 */
     uint16_t column[16 * BLOCKS + 16]; /* halves: i is of row k and result n with k - n = i - 15 */
     int32_t lead;    /* elements before 16 results that the row's band begins with */
     int32_t offset;  /* what is added to sums along the row, in units of a second digit */
     uint32_t excess; /* what sums are too large by, unless they are fast */
-    float begin;     /* of sums that are */
-    int32_t
-        digit; /* 256, for the unit that multiplies, which has less to do than the one that shifts */
+    float begin;     /* what is added to those that are */
+    int32_t digit;   /* 256: as no constant it is multiplied by, where shifts have more to do */
 };
 
+/* Elements of a line: what the band takes, from a whole sector of 32 on. With the 16 bytes that it has besides, a line is 32 or
+ * 96 bytes longer than a multiple of 128, so that four of them have banks of their own. */
 template <int KS> static __host__ __device__ constexpr int product_span()
 {
-    return PRODUCT_ELEMS + 32 * KS + 16;
+    return PRODUCT_ELEMS + (KS <= 2 ? 80 : KS == 4 ? 144 : 208);
 }
 
-template <int KS>
+template <int KS, int BLOCKS>
 struct product_ring : conv_ring<uint8_t, product_span<KS>(), PRODUCT_ROWS, PRODUCT_STAGES> {
 };
 
@@ -90,22 +92,22 @@ struct product_lane {
 
 /* sums += a * b, bytes by bytes */
 static __device__ __forceinline__ void product_add_low(int32_t (&sums)[4], const uint32_t (&a)[4],
-                                                       uint32_t b0, uint32_t b1)
+                                                       uint2 b)
 {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y));
 }
 
 /* The same, signed bytes by bytes. */
 static __device__ __forceinline__ void product_add_high(int32_t (&sums)[4], const uint32_t (&a)[4],
-                                                        uint32_t b0, uint32_t b1)
+                                                        uint2 b)
 {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y));
 }
 
 /* sums += a * b, halves */
@@ -154,7 +156,7 @@ product_find_factors(const struct product_mask<KS, BLOCKS> &mask,
 
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const int at = 16 * (i / 2) + 4 * quarter - product_place(group + 8 * (i % 2)) + 15;
+        const int at = 8 * quarter + 4 * (i / 2) - product_place(group + 8 * (i % 2)) + 15;
 
 #pragma unroll
         for (int k = 0; k < KS; k++)
@@ -181,11 +183,14 @@ static __device__ __forceinline__ void product_cut(int32_t a, int32_t b, uint32_
     *high = __byte_perm(a, b, 0x6521);
 }
 
-/* Word i of a line that begins `shift` bytes before it is due. */
+/* Two words of a line that begins `shift` bytes before it is due. */
 template <bool IS_ALIGNED>
-static __device__ __forceinline__ uint32_t product_word_at(const uint32_t *line, int i, int shift)
+static __device__ __forceinline__ uint2 product_pair_at(const uint32_t *line, int shift)
 {
-    return IS_ALIGNED ? line[i] : __funnelshift_r(line[i], line[i + 1], 8 * shift);
+    if (IS_ALIGNED)
+        return *reinterpret_cast<const uint2 *>(line);
+    return make_uint2(__funnelshift_r(line[0], line[1], 8 * shift),
+                      __funnelshift_r(line[1], line[2], 8 * shift));
 }
 
 /* Along the row: 8 lines, of which the lane loads its own, into half `part` of the pieces of a block of 16. */
@@ -194,22 +199,21 @@ static __device__ __forceinline__ void
 product_along(const struct product_factors<KS, KH, BLOCKS> &factors, int32_t offset, int32_t digit,
               const uint32_t *line, int shift, int part, uint32_t (&pieces)[2][2][2][2])
 {
-    uint32_t words[2 * KS + 1];
+    uint2 pairs[2 * KS];
 
 #pragma unroll
-    for (int i = 0; i < 2 * KS + 1; i++)
-        words[i] = product_word_at<IS_ALIGNED>(line, 4 * i, shift);
+    for (int i = 0; i < 2 * KS; i++)
+        pairs[i] = product_pair_at<IS_ALIGNED>(line + 4 * i, shift);
 #pragma unroll
     for (int side = 0; side < 2; side++) {
         int32_t sums[4] = {0, 0, 0, 0}, high[4] = {offset, offset, offset, offset};
 
 #pragma unroll
         for (int k = 0; k < KS; k++)
-            product_add_low(sums, factors.low[k], words[side + 2 * k], words[side + 2 * k + 1]);
+            product_add_low(sums, factors.low[k], pairs[side + 2 * k]);
 #pragma unroll
         for (int k = 0; k < KH; k++)
-            product_add_high(high, factors.high[k], words[side + KS - KH + 2 * k],
-                             words[side + KS - KH + 2 * k + 1]);
+            product_add_high(high, factors.high[k], pairs[side + KS - KH + 2 * k]);
 #pragma unroll
         for (int i = 0; i < 4 && KH > 0; i++)
             sums[i] += high[i] * digit;
@@ -236,8 +240,8 @@ static __device__ __forceinline__ int32_t product_end(const struct conv_tail &ta
     return tail.is_wide ? conv_tail_wide(sum, &tail) : conv_tail_narrow(sum, &tail);
 }
 
-/* Four neighbours in row 8 r of a lane's as bytes, from both pieces' sums of either two. IS_FAST: a sum and what is added,
- * in units of its lowest bit that counts and with the higher ones cut off below, is a float's mantissa. */
+/* Four neighbours in the lane's row r as bytes, from both pieces' sums of either two. IS_FAST: what floats cut off is below
+ * the bits that count. */
 template <int KS, int BLOCKS, bool IS_FAST>
 static __device__ __forceinline__ uint32_t
 product_finish(const struct conv_tail &tail, const struct product_mask<KS, BLOCKS> &mask, int r,
@@ -296,7 +300,7 @@ static __device__ __forceinline__ void product_store_shifted(int quarter, bool i
 static __device__ __forceinline__ void product_store_each(unsigned stored, unsigned framed,
                                                           uint8_t fill, uint8_t *to, uint2 bytes)
 {
-#pragma unroll
+#pragma unroll 1
     for (int b = 0; b < 8; b++)
         if (stored >> b & 1)
             to[b] = framed >> b & 1
@@ -304,39 +308,93 @@ static __device__ __forceinline__ void product_store_each(unsigned stored, unsig
                         : static_cast<uint8_t>((b < 4 ? bytes.x : bytes.y) >> (8 * (b % 4)));
 }
 
-/* 8 results of row y to `to`, if that is_row of the tile. */
+/* The lane's two rows of results, y and y + 8, to `to`: those that are below `rows`, the first of which is row `at` of the
+ * tile. */
 template <bool IS_ALIGNED>
-static __device__ __forceinline__ void product_store(const struct conv_job &job,
-                                                     const struct product_lane &mine, int32_t y,
-                                                     bool is_row, uint8_t *to, uint2 bytes)
+static __device__ __forceinline__ void
+product_store(const struct conv_job &job, const struct product_lane &mine, int32_t y, int at,
+              int rows, uint8_t *to, const uint2 (&bytes)[2])
 {
     const int32_t radius = job.border == CONV_FRAME ? job.mask_height / 2 : 0;
-    const bool is_framed = y < radius || y >= job.out_height - radius;
 
-    if (!mine.has_all)
-        product_store_each(is_row ? mine.stored : 0, is_framed ? ~0u : mine.framed,
-                           static_cast<uint8_t>(job.fill), to, bytes);
-    else if (!IS_ALIGNED)
-        product_store_shifted(mine.quarter, is_row, to, bytes);
-    else if (is_row)
-        *reinterpret_cast<uint2 *>(to) = bytes;
+    if (mine.has_all) {
+#pragma unroll
+        for (int r = 0; r < 2; r++)
+            if (!IS_ALIGNED)
+                product_store_shifted(mine.quarter, at + 8 * r < rows, to + 8 * r * job.out_pitch,
+                                      bytes[r]);
+            else if (at + 8 * r < rows)
+                *reinterpret_cast<uint2 *>(to + 8 * r * job.out_pitch) = bytes[r];
+        return;
+    }
+#pragma unroll 1
+    for (int r = 0; r < 2 && at + 8 * r < rows; r++)
+        product_store_each(mine.stored,
+                           y + 8 * r < radius || y + 8 * r >= job.out_height - radius ? ~0u
+                                                                                      : mine.framed,
+                           static_cast<uint8_t>(job.fill), to + 8 * r * job.out_pitch,
+                           r == 0 ? bytes[0] : bytes[1]);
 }
 
-/* Before stage s, which is the warp's turn: what fills the ring. */
-template <bool IS_ALIGNED, int KS>
+/* Has the copies of stage s begun, whose place in the ring is free. By a warp. */
+template <int KS, int BLOCKS, bool IS_ALIGNED>
+static __device__ __forceinline__ void
+product_begin_stage(const struct conv_job &job, const struct conv_tile &tile, int s,
+                    const struct conv_window &window, struct product_ring<KS, BLOCKS> *ring)
+{
+    constexpr int bytes = sizeof ring->lines[0][0];
+    static_assert(bytes % 32 == 0 && bytes < CONV_BULK, "lanes copy lines, two each");
+    const int from = s * PRODUCT_ROWS, to = min(tile.lines, from + PRODUCT_ROWS);
+    const int lane = threadIdx.x % 32, line = lane / 2;
+    uint64_t *full = &ring->full[s % PRODUCT_STAGES];
+
+    if (!IS_ALIGNED || window.has_edges || tile.begin < 0 || tile.begin + bytes > job.elems ||
+        tile.top + from < 0 || tile.top + to > job.height) {
+        conv_begin_lines<IS_ALIGNED>(job, tile, from, to, ring,
+                                     window.has_edges ? ring->copied : ring->full);
+        return;
+    }
+
+    /* The same where lines are whole and rows follow each other: addresses found once. */
+    uint4 *place = ring->lines[s % PRODUCT_STAGES][line] + lane % 2;
+    const uint8_t *row = static_cast<const uint8_t *>(job.in) +
+                         (tile.top + from + line) * job.in_pitch + tile.begin + 16 * (lane % 2);
+
+    if (from + line < to)
+#pragma unroll
+        for (int i = 0; i < bytes / 32; i++)
+            gpurun_copy_16(place + 2 * i, row + 32 * i);
+    gpurun_barrier_arrive_copied(full);
+    __syncwarp();
+    if (lane == 0)
+        gpurun_barrier_arrive(full);
+}
+
+/* Before a turn of stages from s on, by one warp: what follows in the places of stages that others left a while ago, and these
+ * stages' edges. */
+template <int KS, int BLOCKS, bool IS_ALIGNED>
 static __device__ __forceinline__ void
 product_fill(const struct conv_job &job, const struct conv_tile &tile, int s,
-             const struct conv_window &window, struct product_ring<KS> *ring)
+             const struct conv_window &window, struct product_ring<KS, BLOCKS> *ring)
 {
-    const int last = window.has_edges ? s + 1 : s - 2;
+    const int last = s + PRODUCT_STAGES - PRODUCT_LATE;
 
 #pragma unroll 1
-    for (int step = s == 0 ? 0 : last; step <= last; step++)
-        conv_fill_stage<IS_ALIGNED>(job, tile, step, window, ring);
+    for (int i = max(last - BLOCKS + 1, static_cast<int>(PRODUCT_STAGES));
+         i <= last && i * PRODUCT_ROWS < tile.lines; i++) {
+        gpurun_barrier_wait(&ring->empty[i % PRODUCT_STAGES], (i / PRODUCT_STAGES - 1) % 2);
+        product_begin_stage<KS, BLOCKS, IS_ALIGNED>(job, tile, i, window, ring);
+    }
+#pragma unroll 1
+    for (int i = s; i < s + BLOCKS && window.has_edges; i++) {
+        gpurun_barrier_wait(&ring->copied[i % PRODUCT_STAGES], i / PRODUCT_STAGES % 2);
+        conv_put_edges<IS_ALIGNED>(job, tile, i, window, ring);
+        gpurun_barrier_arrive(&ring->full[i % PRODUCT_STAGES]);
+    }
 }
 
-/* 16 rows of results, of which the pieces are complete, the `first` block of them on top; row: the first, in the tile; to: what
- * the lane stores of it and 7 more. */
+/* 16 rows of results, of which the pieces are complete, the `first` block of them on top; row: which the lane stores, and
+ * the 8th after it, to `to`. */
 template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
 static __device__ __forceinline__ void
 product_down(const struct conv_job &job, const struct conv_tile &tile,
@@ -346,6 +404,7 @@ product_down(const struct conv_job &job, const struct conv_tile &tile,
              const struct product_lane &mine, int row, uint8_t *to)
 {
     uint32_t words[2][2];
+    uint2 bytes[2];
 
 #pragma unroll
     for (int side = 0; side < 2; side++) {
@@ -365,85 +424,82 @@ product_down(const struct conv_job &job, const struct conv_tile &tile,
             words[r][side] = product_finish<KS, BLOCKS, IS_FAST>(job.tail, mask, r, low, high);
     }
 #pragma unroll
-    for (int r = 0; r < 2; r++) {
-        const int at = row + 8 * r + static_cast<int>(threadIdx.x % 32 / 4);
-
-        product_store<IS_ALIGNED>(job, mine, tile.y + at, at < tile.rows,
-                                  to + 8 * r * job.out_pitch,
-                                  product_trade(mine.quarter, words[r][0], words[r][1]));
-    }
+    for (int r = 0; r < 2; r++)
+        bytes[r] = product_trade(mine.quarter, words[r][0], words[r][1]);
+    product_store<IS_ALIGNED>(job, mine, tile.y + row, row, tile.rows, to, bytes);
 }
 
-/* Stage s, if it is_read, and the rows that it completes, from `row` on if that is one. NEWEST: s % BLOCKS, which block of the
- * pieces it makes: registers have no index. */
-template <int NEWEST, int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
+/* A turn of stages from s on, and the rows that they complete, of which the lane stores `row` first. */
+template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
 static __device__ __forceinline__ void
-product_step(const struct conv_job &job, const struct conv_tile &tile,
+product_turn(const struct conv_job &job, const struct conv_tile &tile,
              const struct product_lane &mine, const struct product_mask<KS, BLOCKS> &mask,
-             const struct product_factors<KS, KH, BLOCKS> &factors, int s, bool is_read, int row,
-             uint8_t *to, struct product_ring<KS> *ring, uint32_t (&pieces)[BLOCKS][2][2][2][2])
+             const struct product_factors<KS, KH, BLOCKS> &factors, int s, int row, uint8_t *to,
+             struct product_ring<KS, BLOCKS> *ring, uint32_t (&pieces)[BLOCKS][2][2][2][2])
 {
-    asm volatile("// %0" ::"n"(NEWEST)); /* or the compiler makes one of all, and pieces memory */
-    if (is_read) {
+    const int base = s % PRODUCT_STAGES;
+
+#pragma unroll
+    for (int n = 0; n < BLOCKS; n++) {
+        gpurun_barrier_wait(&ring->full[base + n], s / PRODUCT_STAGES % 2);
 #pragma unroll
         for (int part = 0; part < 2; part++) {
             const int line = 8 * part + static_cast<int>(threadIdx.x % 32 / 4);
-            const int shift = conv_shift<IS_ALIGNED, uint8_t>(job, tile, s * PRODUCT_ROWS + line);
+            const int shift =
+                conv_shift<IS_ALIGNED, uint8_t>(job, tile, (s + n) * PRODUCT_ROWS + line);
 
             product_along<KS, KH, BLOCKS, IS_ALIGNED>(
                 factors, IS_FAST ? 0 : mask.offset, mask.digit,
-                reinterpret_cast<const uint32_t *>(ring->lines[s % PRODUCT_STAGES][line]) +
-                    shift / 4 + mine.place,
-                shift, part, pieces[NEWEST]);
+                reinterpret_cast<const uint32_t *>(ring->lines[base + n][line]) + shift / 4 +
+                    mine.place,
+                shift, part, pieces[n]);
         }
-        conv_leave_stage(s, ring);
+        gpurun_barrier_arrive(&ring->empty[base + n]);
+        if (n == BLOCKS - 1 || s > 0)
+            product_down<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(
+                job, tile, mask, factors, pieces, n + 1, mine, row + n * PRODUCT_ROWS,
+                to + n * PRODUCT_ROWS * job.out_pitch);
     }
-    if (row >= 0)
-        product_down<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(job, tile, mask, factors, pieces,
-                                                          NEWEST + 1, mine, row, to);
 }
 
 /* A warp's part of the tile. */
 template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
-static __device__ __forceinline__ void
-product_walk(const struct conv_job &job, const struct conv_tile &tile,
-             const struct conv_window &window, int readers, const struct product_lane &mine,
-             const struct product_mask<KS, BLOCKS> &mask,
-             const struct product_mask<KS, BLOCKS> &shared_mask, struct product_ring<KS> *ring)
+static __device__ __forceinline__ void product_walk(
+    const struct conv_job &job, const struct conv_tile &tile, const struct conv_window &window,
+    int readers, const struct product_lane &mine, const struct product_mask<KS, BLOCKS> &mask,
+    const struct product_mask<KS, BLOCKS> &shared_mask, struct product_ring<KS, BLOCKS> *ring)
 {
     struct product_factors<KS, KH, BLOCKS> factors;
     uint32_t pieces[BLOCKS][2][2][2][2] = {};
-    uint8_t *to = static_cast<uint8_t *>(job.out) + mine.e +
-                  (tile.y - (BLOCKS - 1) * PRODUCT_ROWS + static_cast<int>(threadIdx.x % 32 / 4)) *
-                      job.out_pitch;
-
-    int turn = threadIdx.x / 32;
+    int row = static_cast<int>(threadIdx.x % 32 / 4) - (BLOCKS - 1) * PRODUCT_ROWS;
+    int next = static_cast<int>(threadIdx.x / 32) * BLOCKS;
+    uint8_t *to = static_cast<uint8_t *>(job.out) + mine.e + (tile.y + row) * job.out_pitch;
 
     product_find_factors<KS, KH, BLOCKS>(shared_mask, &factors);
 #pragma unroll 1
-    for (int s = 0, row = -(BLOCKS - 1) * PRODUCT_ROWS; row < tile.rows;
-         s++, row += PRODUCT_ROWS, to += PRODUCT_ROWS * job.out_pitch) {
-        const bool is_read = s * PRODUCT_ROWS < tile.lines;
-
-        if (is_read) {
-            if (s == turn) {
-                product_fill<IS_ALIGNED>(job, tile, s, window, ring);
-                turn += readers;
-            }
-            conv_await_stage(s, ring);
+    for (int s = 0; s * PRODUCT_ROWS < tile.lines; s += BLOCKS) {
+        if (s == next) {
+            product_fill<KS, BLOCKS, IS_ALIGNED>(job, tile, s, window, ring);
+            next += readers * BLOCKS;
         }
-        if (s % BLOCKS == 0)
-            product_step<0, KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(job, tile, mine, mask, factors, s,
-                                                                 is_read, row, to, ring, pieces);
-        else if (s % BLOCKS == 1)
-            product_step<1, KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(job, tile, mine, mask, factors, s,
-                                                                 is_read, row, to, ring, pieces);
-        else
-            product_step<BLOCKS - 1, KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(
-                job, tile, mine, mask, factors, s, is_read, row, to, ring, pieces);
+        product_turn<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(job, tile, mine, mask, factors, s, row,
+                                                          to, ring, pieces);
+        row += BLOCKS * PRODUCT_ROWS;
+        to += BLOCKS * PRODUCT_ROWS * job.out_pitch;
     }
 }
 #endif
+
+/* Rows of the image that a tile of so many rows of results reads: in as many whole turns as results take, even where the last
+ * stages count for nothing. */
+template <int BLOCKS> static __device__ __forceinline__ int product_lines(int rows, int height)
+{
+    const int stages = (rows + PRODUCT_ROWS - 1) / PRODUCT_ROWS + BLOCKS - 1;
+    const int all = (stages + BLOCKS - 1) / BLOCKS * BLOCKS * PRODUCT_ROWS;
+    const int lines = rows + height - 1;
+
+    return all - lines < PRODUCT_ROWS ? lines : all;
+}
 
 /* IS_ALIGNED: rows of the image begin at multiples of 16 bytes, of the answer of 8. IS_FAST: product_is_fast(). */
 template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
@@ -452,7 +508,7 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
                                const struct product_mask<KS, BLOCKS> mask, int band)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    __shared__ struct product_ring<KS> ring;
+    __shared__ struct product_ring<KS, BLOCKS> ring;
     __shared__ struct product_mask<KS, BLOCKS> shared_mask;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int32_t margin = job.border == CONV_FRAME ? job.mask_width / 2 * job.channels : 0;
@@ -464,7 +520,7 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
     tile.y = static_cast<int32_t>(blockIdx.x / job.tiles_x) * band;
     tile.top = tile.y + job.first_y;
     tile.rows = min(band, job.out_height - tile.y);
-    tile.lines = tile.rows + job.mask_height - 1;
+    tile.lines = product_lines<BLOCKS>(tile.rows, job.mask_height);
     tile.begin = tile.e - (mask.lead + 31) / 32 * 32; /* a whole sector */
     tile.reach = (job.mask_width - 1) * job.channels + job.first_e;
 
@@ -472,18 +528,23 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
         min(PRODUCT_WARPS, (job.out_elems - tile.e + PRODUCT_WARP_ELEMS - 1) / PRODUCT_WARP_ELEMS);
     const struct conv_window window =
         conv_find_window<IS_ALIGNED, uint8_t>(job, tile, PRODUCT_ELEMS);
+    struct conv_tile none = tile;
+
+    none.lines = 0;
     if (warp == 0)
-        conv_begin_ring<IS_ALIGNED>(job, tile, window, readers, &ring);
+        conv_begin_ring<IS_ALIGNED>(job, none, window, readers, &ring);
     for (int i = threadIdx.x; i < static_cast<int>(sizeof mask / 4); i += PRODUCT_BLOCK)
         reinterpret_cast<uint32_t *>(&shared_mask)[i] =
             reinterpret_cast<const uint32_t *>(&mask)[i];
     __syncthreads();
+    if (warp < PRODUCT_STAGES && warp * PRODUCT_ROWS < tile.lines)
+        product_begin_stage<KS, BLOCKS, IS_ALIGNED>(job, tile, warp, window, &ring);
     if (warp >= readers)
         return;
 
     const int32_t first = tile.e + PRODUCT_WARP_ELEMS * warp;
     mine.quarter = lane % 4;
-    mine.place = (first - mask.lead - tile.begin) / 4 + mine.quarter;
+    mine.place = (first - mask.lead - tile.begin) / 4 + 2 * mine.quarter;
     mine.e = first + 8 * mine.quarter;
     mine.has_all = first >= margin && first + PRODUCT_WARP_ELEMS <= job.out_elems - margin &&
                    tile.y >= radius && tile.y + tile.rows <= job.out_height - radius;
@@ -514,12 +575,12 @@ static int product_depth(const struct conv_job *job)
     return depth == 3 ? 4 : depth;
 }
 
-/* Elements that the band of so many products begins with before the results: a multiple of 4, so that words do. */
+/* Elements that the band of so many products begins with before the results: a multiple of 8, which lanes load. */
 static int product_lead(const struct conv_job *job, int depth)
 {
     const int anchor = product_radius(job) + job->first_e; /* 0, but under crop */
 
-    return (16 * depth - 8 - anchor) & ~3;
+    return (16 * depth - 8 - anchor) & ~7;
 }
 
 /* Weight of the mask's row for the element that stands `distance` behind the first of them. */
@@ -622,16 +683,16 @@ static void product_set_mask(const struct conv_mask *mask, const struct conv_job
     product_set_ends(mask, &job->tail, to);
 }
 
-/* The highest band of which there are enough for all blocks that the device can run at once. */
+/* The highest band of which there are enough for all blocks that the device can run at once, and which takes whole turns. */
+template <int BLOCKS>
 static int product_choose_band(const struct gpurun_ctx *ctx, struct conv_job *job, int64_t *tiles)
 {
     const int64_t enough = 2 * static_cast<int64_t>(ctx->device.sm_count);
-    int turns = PRODUCT_TURNS;
+    int stages = PRODUCT_BAND / BLOCKS * BLOCKS + 1;
 
-    while ((*tiles = conv_tiles(job, PRODUCT_ELEMS, PRODUCT_ROWS * turns)) < enough &&
-           turns > PRODUCT_TURNS_LEAST)
-        turns--;
-    return PRODUCT_ROWS * turns;
+    while ((*tiles = conv_tiles(job, PRODUCT_ELEMS, PRODUCT_ROWS * stages)) < enough && stages > 1)
+        stages -= BLOCKS;
+    return PRODUCT_ROWS * stages;
 }
 
 static bool product_is_aligned(const struct conv_job *job)
@@ -647,7 +708,7 @@ static enum gpurun_status product_run(struct gpurun_ctx *ctx)
     struct conv_job job = conv_job_of(ctx);
     struct product_mask<KS, BLOCKS> mask;
     int64_t tiles;
-    const int band = product_choose_band(ctx, &job, &tiles);
+    const int band = product_choose_band<BLOCKS>(ctx, &job, &tiles);
     const unsigned blocks = static_cast<unsigned>(tiles);
 
     product_set_mask(&conv_state_of(ctx)->mask, &job, &mask);
@@ -681,7 +742,7 @@ bool conv_vector_product_takes(const struct gpurun_ctx *ctx)
 
 enum gpurun_status conv_vector_product_check(struct gpurun_ctx *ctx)
 {
-    return conv_check_grid(ctx, PRODUCT_ELEMS, PRODUCT_ROWS * PRODUCT_TURNS);
+    return conv_check_grid(ctx, PRODUCT_ELEMS, PRODUCT_ROWS * PRODUCT_BAND);
 }
 
 /* Of masks and tails that are fast; false: there is no such kernel, as such masks are rare. */
