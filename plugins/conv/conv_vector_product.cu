@@ -35,7 +35,7 @@ enum {
     PRODUCT_ELEMS = PRODUCT_WARPS * PRODUCT_WARP_ELEMS,
     PRODUCT_ROWS = 16,    /* of a stage */
     PRODUCT_STAGES = 6,   /* of the ring: two or three turns */
-    PRODUCT_LATE = 2,     /* stages that a warp may lag behind the one that fills */
+    PRODUCT_AHEAD = 4,    /* stages that copies are begun before they are read */
     PRODUCT_BAND = 15,    /* stages' rows of results of a block, at least where blocks are many */
     PRODUCT_LOW_BITS = 8, /* of a sum along the row; 11 are high */
     PRODUCT_DIGIT = 256,
@@ -87,6 +87,7 @@ struct product_lane {
     int place;       /* the word of its lines that it reads first */
     unsigned stored; /* which of its elements the answer has, a bit each */
     unsigned framed; /* which of them are the frame's in any row */
+    int shift[2];    /* bytes that its lines begin before they are due, of a tile that is inside */
     bool has_all;    /* all of the warp's results are in the image, and none in the frame */
 };
 
@@ -274,26 +275,28 @@ static __device__ __forceinline__ uint2 product_trade(int quarter, uint32_t left
 }
 
 /* Stores 8 bytes at `to`, from any byte on, in words as far as they are the row's of 32: the lane takes over what spills
- * from the one before. */
+ * from the one before. The first and the last lane have up to 3 bytes of a word that others have the rest of. */
 static __device__ __forceinline__ void product_store_shifted(int quarter, bool is_row, uint8_t *to,
                                                              uint2 bytes)
 {
     const unsigned past = static_cast<unsigned>(reinterpret_cast<uintptr_t>(to) % 4);
     const uint32_t before = __shfl_sync(~0u, bytes.y, (threadIdx.x + 31) % 32);
     const uint32_t first = __funnelshift_l(before, bytes.x, 8 * past);
-    uint8_t *base = to - past;
+    const bool is_last = quarter == 3, is_end = past > 0 && (quarter == 0 || is_last);
+    const uint32_t part = is_last ? bytes.y >> (32 - 8 * past) % 32 : first;
+    uint8_t *base = to - past, *at = is_last ? base + 8 : base;
 
     if (!is_row)
         return;
     reinterpret_cast<uint32_t *>(base)[1] = __funnelshift_l(bytes.x, bytes.y, 8 * past);
     if (quarter > 0 || past == 0)
         reinterpret_cast<uint32_t *>(base)[0] = first;
-    else
-        for (unsigned b = past; b < 4; b++)
-            base[b] = static_cast<uint8_t>(first >> 8 * b);
-    if (quarter == 3)
-        for (unsigned b = 0; b < past; b++)
-            base[8 + b] = static_cast<uint8_t>(bytes.y >> (32 - 8 * (past - b)));
+    if (is_end && past != (is_last ? 1 : 3))
+        *reinterpret_cast<uint16_t *>(at + (is_last ? 0 : 2)) =
+            static_cast<uint16_t>(part >> (is_last ? 0 : 16));
+    if (is_end && past != 2)
+        at[is_last ? past - 1 : past] =
+            static_cast<uint8_t>(part >> 8 * (is_last ? past - 1 : past));
 }
 
 /* Stores of 8 results those that are there, and the frame's value instead of the framed ones. */
@@ -308,27 +311,26 @@ static __device__ __forceinline__ void product_store_each(unsigned stored, unsig
                         : static_cast<uint8_t>((b < 4 ? bytes.x : bytes.y) >> (8 * (b % 4)));
 }
 
-/* The lane's two rows of results, y and y + 8, to `to`: those that are below `rows`, the first of which is row `at` of the
- * tile. */
-template <bool IS_ALIGNED>
-static __device__ __forceinline__ void
-product_store(const struct conv_job &job, const struct product_lane &mine, int32_t y, int at,
-              int rows, uint8_t *to, const uint2 (&bytes)[2])
+/* The lane's two rows of results, y and y + 8, to `to`: those of them that are among the `rows` from y on. */
+template <bool IS_ALIGNED, bool IS_INSIDE>
+static __device__ __forceinline__ void product_store(const struct conv_job &job,
+                                                     const struct product_lane &mine, int32_t y,
+                                                     int rows, uint8_t *to, const uint2 (&bytes)[2])
 {
     const int32_t radius = job.border == CONV_FRAME ? job.mask_height / 2 : 0;
 
-    if (mine.has_all) {
+    if (IS_INSIDE || mine.has_all) {
 #pragma unroll
         for (int r = 0; r < 2; r++)
             if (!IS_ALIGNED)
-                product_store_shifted(mine.quarter, at + 8 * r < rows, to + 8 * r * job.out_pitch,
+                product_store_shifted(mine.quarter, 8 * r < rows, to + 8 * r * job.out_pitch,
                                       bytes[r]);
-            else if (at + 8 * r < rows)
+            else if (8 * r < rows)
                 *reinterpret_cast<uint2 *>(to + 8 * r * job.out_pitch) = bytes[r];
         return;
     }
 #pragma unroll 1
-    for (int r = 0; r < 2 && at + 8 * r < rows; r++)
+    for (int r = 0; r < 2 && 8 * r < rows; r++)
         product_store_each(mine.stored,
                            y + 8 * r < radius || y + 8 * r >= job.out_height - radius ? ~0u
                                                                                       : mine.framed,
@@ -336,72 +338,109 @@ product_store(const struct conv_job &job, const struct product_lane &mine, int32
                            r == 0 ? bytes[0] : bytes[1]);
 }
 
-/* Has the copies of stage s begun, whose place in the ring is free. By a warp. */
-template <int KS, int BLOCKS, bool IS_ALIGNED>
-static __device__ __forceinline__ void
-product_begin_stage(const struct conv_job &job, const struct conv_tile &tile, int s,
-                    const struct conv_window &window, struct product_ring<KS, BLOCKS> *ring)
+/* Makes the barriers of the ring. By one thread; a __syncthreads() must follow. */
+template <int KS, int BLOCKS>
+static __device__ __forceinline__ void product_make_ring(struct product_ring<KS, BLOCKS> *ring)
 {
-    constexpr int bytes = sizeof ring->lines[0][0];
-    static_assert(bytes % 32 == 0 && bytes < CONV_BULK, "lanes copy lines, two each");
-    const int from = s * PRODUCT_ROWS, to = min(tile.lines, from + PRODUCT_ROWS);
-    const int lane = threadIdx.x % 32, line = lane / 2;
-    uint64_t *full = &ring->full[s % PRODUCT_STAGES];
-
-    if (!IS_ALIGNED || window.has_edges || tile.begin < 0 || tile.begin + bytes > job.elems ||
-        tile.top + from < 0 || tile.top + to > job.height) {
-        conv_begin_lines<IS_ALIGNED>(job, tile, from, to, ring,
-                                     window.has_edges ? ring->copied : ring->full);
-        return;
+    for (int i = 0; i < PRODUCT_STAGES; i++) {
+        gpurun_barrier_make(&ring->copied[i], PRODUCT_BLOCK);
+        gpurun_barrier_make(&ring->full[i], PRODUCT_BLOCK);
+        gpurun_barrier_make(&ring->empty[i], PRODUCT_WARPS);
     }
-
-    /* The same where lines are whole and rows follow each other: addresses found once. */
-    uint4 *place = ring->lines[s % PRODUCT_STAGES][line] + lane % 2;
-    const uint8_t *row = static_cast<const uint8_t *>(job.in) +
-                         (tile.top + from + line) * job.in_pitch + tile.begin + 16 * (lane % 2);
-
-    if (from + line < to)
-#pragma unroll
-        for (int i = 0; i < bytes / 32; i++)
-            gpurun_copy_16(place + 2 * i, row + 32 * i);
-    gpurun_barrier_arrive_copied(full);
-    __syncwarp();
-    if (lane == 0)
-        gpurun_barrier_arrive(full);
+    gpurun_barriers_made();
 }
 
-/* Before a turn of stages from s on, by one warp: what follows in the places of stages that others left a while ago, and these
- * stages' edges. */
+/* Of a tile that is inside: the lane's part of a stage's copies, which are due in place `slot` of the ring. It has the
+ * 16 bytes at `from`, and at 256 behind, of the line that its half of the warp has. */
+template <int KS, int BLOCKS>
+static __device__ __forceinline__ void product_copy_share(const uint8_t *from, int slot,
+                                                          struct product_ring<KS, BLOCKS> *ring)
+{
+    constexpr int chunks = sizeof ring->lines[0][0] / 16;
+    static_assert(chunks > 16 && chunks <= 32, "two copies a lane");
+    const int chunk = threadIdx.x % 16;
+    uint4 *to = ring->lines[slot][threadIdx.x / 16] + chunk;
+
+    gpurun_copy_16(to, from);
+    if (chunk < chunks - 16)
+        gpurun_copy_16(to + 16, from + 256);
+    gpurun_barrier_arrive_copied(&ring->full[slot]);
+}
+
+/* Of any tile: the same for stage s, what of its lines is in the image. */
 template <int KS, int BLOCKS, bool IS_ALIGNED>
 static __device__ __forceinline__ void
-product_fill(const struct conv_job &job, const struct conv_tile &tile, int s,
+product_copy_any(const struct conv_job &job, const struct conv_tile &tile, int s, int slot,
+                 bool has_edges, struct product_ring<KS, BLOCKS> *ring)
+{
+    const int line = threadIdx.x / 16, at = s * PRODUCT_ROWS + line;
+
+    if (at < tile.lines)
+        conv_copy_line<IS_ALIGNED, uint8_t, product_span<KS>()>(
+            job, tile, at, ring->lines[slot][line], threadIdx.x % 16, 16, NULL);
+    gpurun_barrier_arrive_copied(has_edges ? &ring->copied[slot] : &ring->full[slot]);
+}
+
+/* Puts what is beyond the image's edges into stage s, once it is copied: of the line that the lane's half of the warp has,
+ * each 16th byte of those that are not copied. */
+template <int KS, int BLOCKS, bool IS_ALIGNED>
+static __device__ __forceinline__ void
+product_put_edges(const struct conv_job &job, const struct conv_tile &tile, int s, int slot,
+                  const struct conv_window &window, struct product_ring<KS, BLOCKS> *ring)
+{
+    const int line = threadIdx.x / 16, at = s * PRODUCT_ROWS + line;
+    const struct conv_row<uint8_t> row =
+        conv_find_row<IS_ALIGNED, uint8_t, product_span<KS>()>(job, tile, at);
+    const int32_t low = max(row.low, 0), high = min(row.high, job.elems);
+    const int lefts = row.from != NULL ? window.lefts : window.to - window.from;
+    const int edges = row.from != NULL ? lefts + window.rights : lefts;
+    uint8_t *bytes = reinterpret_cast<uint8_t *>(ring->lines[slot][line]) - row.first;
+
+    if (at >= tile.lines)
+        return;
+#pragma unroll 1
+    for (int i = threadIdx.x % 16; i < edges; i += 16) {
+        const int32_t e = i < lefts ? window.from + i : window.to - 1 - (i - lefts);
+        const int32_t place = conv_border_elem(job, e);
+
+        if (e >= low && e < high)
+            continue;
+        bytes[e] = row.from == NULL || place < 0  ? static_cast<uint8_t>(job.fill)
+                   : place >= low && place < high ? bytes[place]
+                                                  : row.from[place];
+    }
+}
+
+/* Of any tile, before stage s is read: the copies of the stage that is due, and the edges of the next one, of s < 0 of the
+ * first. */
+template <int KS, int BLOCKS, bool IS_ALIGNED>
+static __device__ __forceinline__ void
+product_fill(const struct conv_job &job, const struct conv_tile &tile, int s, int stages,
              const struct conv_window &window, struct product_ring<KS, BLOCKS> *ring)
 {
-    const int last = s + PRODUCT_STAGES - PRODUCT_LATE;
+    const int due = s + PRODUCT_AHEAD, next = s + 1;
 
-#pragma unroll 1
-    for (int i = max(last - BLOCKS + 1, static_cast<int>(PRODUCT_STAGES));
-         i <= last && i * PRODUCT_ROWS < tile.lines; i++) {
-        gpurun_barrier_wait(&ring->empty[i % PRODUCT_STAGES], (i / PRODUCT_STAGES - 1) % 2);
-        product_begin_stage<KS, BLOCKS, IS_ALIGNED>(job, tile, i, window, ring);
+    if (due < stages) {
+        if (due >= PRODUCT_STAGES)
+            gpurun_barrier_wait(&ring->empty[due % PRODUCT_STAGES], (due / PRODUCT_STAGES - 1) % 2);
+        product_copy_any<KS, BLOCKS, IS_ALIGNED>(job, tile, due, due % PRODUCT_STAGES,
+                                                 window.has_edges, ring);
     }
-#pragma unroll 1
-    for (int i = s; i < s + BLOCKS && window.has_edges; i++) {
-        gpurun_barrier_wait(&ring->copied[i % PRODUCT_STAGES], i / PRODUCT_STAGES % 2);
-        conv_put_edges<IS_ALIGNED>(job, tile, i, window, ring);
-        gpurun_barrier_arrive(&ring->full[i % PRODUCT_STAGES]);
-    }
+    if (next < 0 || next >= stages || !window.has_edges)
+        return;
+    gpurun_barrier_wait(&ring->copied[next % PRODUCT_STAGES], next / PRODUCT_STAGES % 2);
+    product_put_edges<KS, BLOCKS, IS_ALIGNED>(job, tile, next, next % PRODUCT_STAGES, window, ring);
+    gpurun_barrier_arrive(&ring->full[next % PRODUCT_STAGES]);
 }
 
-/* 16 rows of results, of which the pieces are complete, the `first` block of them on top; row: which the lane stores, and
- * the 8th after it, to `to`. */
-template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
+/* 16 rows of results, of which the pieces are complete, the `first` block of them on top. The lane stores row y and the 8th
+ * after it, to `to`, if they are among the `rows` from y on. */
+template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
 static __device__ __forceinline__ void
-product_down(const struct conv_job &job, const struct conv_tile &tile,
-             const struct product_mask<KS, BLOCKS> &mask,
+product_down(const struct conv_job &job, const struct product_mask<KS, BLOCKS> &mask,
              const struct product_factors<KS, KH, BLOCKS> &factors,
              const uint32_t (&pieces)[BLOCKS][2][2][2][2], int first,
-             const struct product_lane &mine, int row, uint8_t *to)
+             const struct product_lane &mine, int32_t y, int rows, uint8_t *to)
 {
     uint32_t words[2][2];
     uint2 bytes[2];
@@ -426,66 +465,119 @@ product_down(const struct conv_job &job, const struct conv_tile &tile,
 #pragma unroll
     for (int r = 0; r < 2; r++)
         bytes[r] = product_trade(mine.quarter, words[r][0], words[r][1]);
-    product_store<IS_ALIGNED>(job, mine, tile.y + row, row, tile.rows, to, bytes);
+    product_store<IS_ALIGNED, IS_INSIDE>(job, mine, y, rows, to, bytes);
 }
 
-/* A turn of stages from s on, and the rows that they complete, of which the lane stores `row` first. */
-template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
-static __device__ __forceinline__ void
-product_turn(const struct conv_job &job, const struct conv_tile &tile,
-             const struct product_lane &mine, const struct product_mask<KS, BLOCKS> &mask,
-             const struct product_factors<KS, KH, BLOCKS> &factors, int s, int row, uint8_t *to,
-             struct product_ring<KS, BLOCKS> *ring, uint32_t (&pieces)[BLOCKS][2][2][2][2])
-{
-    const int base = s % PRODUCT_STAGES;
+/* How far a warp is in its tile: what changes from turn to turn. */
+struct product_turn {
+    int s;               /* the first of its stages */
+    int slot;            /* its place in the ring */
+    int parity;          /* of times round the ring */
+    int rows;            /* of results, from the one on that the lane stores first */
+    uint8_t *to;         /* where it does */
+    const uint8_t *from; /* what it copies next, of a tile that is inside */
+};
 
+/* A turn of stages, of `stages` in all, and the rows that they complete. */
+template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
+static __device__ __forceinline__ void
+product_take_turn(const struct conv_job &job, const struct conv_tile &tile, int stages,
+                  const struct product_lane &mine, const struct product_mask<KS, BLOCKS> &mask,
+                  const struct product_factors<KS, KH, BLOCKS> &factors,
+                  const struct product_turn &turn, struct product_ring<KS, BLOCKS> *ring,
+                  const struct conv_window &window, uint32_t (&pieces)[BLOCKS][2][2][2][2])
+{
 #pragma unroll
     for (int n = 0; n < BLOCKS; n++) {
-        gpurun_barrier_wait(&ring->full[base + n], s / PRODUCT_STAGES % 2);
+        const int next = turn.slot + n + PRODUCT_AHEAD;
+        const bool is_round = next >= PRODUCT_STAGES;
+        const int slot = is_round ? next - PRODUCT_STAGES : next;
+
+        if (IS_INSIDE && turn.s + n + PRODUCT_AHEAD < stages) {
+            gpurun_barrier_wait(&ring->empty[slot], is_round ? turn.parity : turn.parity ^ 1);
+            product_copy_share(turn.from + n * PRODUCT_ROWS * job.in_pitch, slot, ring);
+        }
+        if (!IS_INSIDE)
+            product_fill<KS, BLOCKS, IS_ALIGNED>(job, tile, turn.s + n, stages, window, ring);
+        gpurun_barrier_wait(&ring->full[turn.slot + n], turn.parity);
 #pragma unroll
         for (int part = 0; part < 2; part++) {
             const int line = 8 * part + static_cast<int>(threadIdx.x % 32 / 4);
-            const int shift =
-                conv_shift<IS_ALIGNED, uint8_t>(job, tile, (s + n) * PRODUCT_ROWS + line);
+            const int shift = IS_ALIGNED  ? 0
+                              : IS_INSIDE ? mine.shift[part]
+                                          : conv_shift<IS_ALIGNED, uint8_t>(
+                                                job, tile, (turn.s + n) * PRODUCT_ROWS + line);
 
             product_along<KS, KH, BLOCKS, IS_ALIGNED>(
                 factors, IS_FAST ? 0 : mask.offset, mask.digit,
-                reinterpret_cast<const uint32_t *>(ring->lines[base + n][line]) + shift / 4 +
+                reinterpret_cast<const uint32_t *>(ring->lines[turn.slot + n][line]) + shift / 4 +
                     mine.place,
                 shift, part, pieces[n]);
         }
-        gpurun_barrier_arrive(&ring->empty[base + n]);
-        if (n == BLOCKS - 1 || s > 0)
-            product_down<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(
-                job, tile, mask, factors, pieces, n + 1, mine, row + n * PRODUCT_ROWS,
-                to + n * PRODUCT_ROWS * job.out_pitch);
+        __syncwarp();
+        if (threadIdx.x % 32 == 0)
+            gpurun_barrier_arrive(&ring->empty[turn.slot + n]);
+        if (n == BLOCKS - 1 || turn.s > 0)
+            product_down<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_INSIDE>(
+                job, mask, factors, pieces, n + 1, mine,
+                tile.y + tile.rows - turn.rows + n * PRODUCT_ROWS, turn.rows - n * PRODUCT_ROWS,
+                turn.to + n * PRODUCT_ROWS * job.out_pitch);
     }
 }
 
-/* A warp's part of the tile. */
-template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
+/* What the lane copies first of a tile that is inside: 16 bytes of a line that its half of the warp has. */
+static __device__ __forceinline__ const uint8_t *product_first_share(const struct conv_job &job,
+                                                                     const struct conv_tile &tile)
+{
+    const uint8_t *line = static_cast<const uint8_t *>(job.in) +
+                          (tile.top + static_cast<int>(threadIdx.x / 16)) * job.in_pitch +
+                          tile.begin;
+
+    return line - reinterpret_cast<uintptr_t>(line) % 16 + 16 * (threadIdx.x % 16);
+}
+
+/* A warp's part of the tile. IS_INSIDE: all lines of it are whole in the image, and all its results. */
+template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
 static __device__ __forceinline__ void product_walk(
     const struct conv_job &job, const struct conv_tile &tile, const struct conv_window &window,
-    int readers, const struct product_lane &mine, const struct product_mask<KS, BLOCKS> &mask,
+    const struct product_lane &mine, const struct product_mask<KS, BLOCKS> &mask,
     const struct product_mask<KS, BLOCKS> &shared_mask, struct product_ring<KS, BLOCKS> *ring)
 {
+    const int row = static_cast<int>(threadIdx.x % 32 / 4) - (BLOCKS - 1) * PRODUCT_ROWS;
+    const int stages = (tile.lines + PRODUCT_ROWS - 1) / PRODUCT_ROWS;
     struct product_factors<KS, KH, BLOCKS> factors;
     uint32_t pieces[BLOCKS][2][2][2][2] = {};
-    int row = static_cast<int>(threadIdx.x % 32 / 4) - (BLOCKS - 1) * PRODUCT_ROWS;
-    int next = static_cast<int>(threadIdx.x / 32) * BLOCKS;
-    uint8_t *to = static_cast<uint8_t *>(job.out) + mine.e + (tile.y + row) * job.out_pitch;
+    struct product_turn turn = {0,
+                                0,
+                                0,
+                                tile.rows - row,
+                                static_cast<uint8_t *>(job.out) + mine.e +
+                                    (tile.y + row) * job.out_pitch,
+                                product_first_share(job, tile)};
 
+#pragma unroll 1
+    for (int i = 0; i < PRODUCT_AHEAD; i++)
+        if (!IS_INSIDE)
+            product_fill<KS, BLOCKS, IS_ALIGNED>(job, tile, i - PRODUCT_AHEAD, stages, window,
+                                                 ring);
+        else if (i < stages) {
+            product_copy_share(turn.from, i, ring);
+            turn.from += PRODUCT_ROWS * job.in_pitch;
+        }
     product_find_factors<KS, KH, BLOCKS>(shared_mask, &factors);
 #pragma unroll 1
-    for (int s = 0; s * PRODUCT_ROWS < tile.lines; s += BLOCKS) {
-        if (s == next) {
-            product_fill<KS, BLOCKS, IS_ALIGNED>(job, tile, s, window, ring);
-            next += readers * BLOCKS;
+    while (turn.s < stages) {
+        product_take_turn<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_INSIDE>(
+            job, tile, stages, mine, mask, factors, turn, ring, window, pieces);
+        turn.s += BLOCKS;
+        turn.slot += BLOCKS;
+        if (turn.slot == PRODUCT_STAGES) {
+            turn.slot = 0;
+            turn.parity ^= 1;
         }
-        product_turn<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(job, tile, mine, mask, factors, s, row,
-                                                          to, ring, pieces);
-        row += BLOCKS * PRODUCT_ROWS;
-        to += BLOCKS * PRODUCT_ROWS * job.out_pitch;
+        turn.rows -= BLOCKS * PRODUCT_ROWS;
+        turn.to += BLOCKS * PRODUCT_ROWS * job.out_pitch;
+        turn.from += BLOCKS * PRODUCT_ROWS * job.in_pitch;
     }
 }
 #endif
@@ -524,23 +616,21 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
     tile.begin = tile.e - (mask.lead + 31) / 32 * 32; /* a whole sector */
     tile.reach = (job.mask_width - 1) * job.channels + job.first_e;
 
-    const int readers =
-        min(PRODUCT_WARPS, (job.out_elems - tile.e + PRODUCT_WARP_ELEMS - 1) / PRODUCT_WARP_ELEMS);
     const struct conv_window window =
         conv_find_window<IS_ALIGNED, uint8_t>(job, tile, PRODUCT_ELEMS);
-    struct conv_tile none = tile;
+    const bool is_inside =
+        !window.has_edges && tile.begin >= 16 &&
+        tile.begin + static_cast<int>(sizeof ring.lines[0][0]) <= job.elems && tile.top >= 0 &&
+        tile.top + (tile.lines + PRODUCT_ROWS - 1) / PRODUCT_ROWS * PRODUCT_ROWS <= job.height &&
+        tile.e >= margin && tile.e + PRODUCT_ELEMS <= job.out_elems - margin && tile.y >= radius &&
+        tile.y + tile.rows <= job.out_height - radius;
 
-    none.lines = 0;
-    if (warp == 0)
-        conv_begin_ring<IS_ALIGNED>(job, none, window, readers, &ring);
+    if (threadIdx.x == 0)
+        product_make_ring(&ring);
     for (int i = threadIdx.x; i < static_cast<int>(sizeof mask / 4); i += PRODUCT_BLOCK)
         reinterpret_cast<uint32_t *>(&shared_mask)[i] =
             reinterpret_cast<const uint32_t *>(&mask)[i];
     __syncthreads();
-    if (warp < PRODUCT_STAGES && warp * PRODUCT_ROWS < tile.lines)
-        product_begin_stage<KS, BLOCKS, IS_ALIGNED>(job, tile, warp, window, &ring);
-    if (warp >= readers)
-        return;
 
     const int32_t first = tile.e + PRODUCT_WARP_ELEMS * warp;
     mine.quarter = lane % 4;
@@ -548,14 +638,22 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
     mine.e = first + 8 * mine.quarter;
     mine.has_all = first >= margin && first + PRODUCT_WARP_ELEMS <= job.out_elems - margin &&
                    tile.y >= radius && tile.y + tile.rows <= job.out_height - radius;
+    for (int part = 0; part < 2; part++)
+        mine.shift[part] = static_cast<int>((reinterpret_cast<uintptr_t>(job.in) +
+                                             (tile.top + 8 * part + lane / 4) * job.in_pitch) %
+                                            16);
     mine.stored = mine.framed = 0;
     for (int b = 0; b < 8; b++) {
         mine.stored |= static_cast<unsigned>(mine.e + b < job.out_elems) << b;
         mine.framed |=
             static_cast<unsigned>(mine.e + b < margin || mine.e + b >= job.out_elems - margin) << b;
     }
-    product_walk<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(job, tile, window, readers, mine, mask,
-                                                      shared_mask, &ring);
+    if (is_inside)
+        product_walk<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, true>(job, tile, window, mine, mask,
+                                                                shared_mask, &ring);
+    else
+        product_walk<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, false>(job, tile, window, mine, mask,
+                                                                 shared_mask, &ring);
 #endif
 }
 
@@ -759,6 +857,8 @@ static bool product_run_fast(struct gpurun_ctx *ctx, int depth, int high_depth,
                                     : product_run<2, 2, 2, true>(ctx);
     else if (depth <= 2 && high_depth == 0)
         *status = product_run<2, 0, 3, true>(ctx);
+    else if (depth == 4 && is_low && high_depth <= 1)
+        *status = product_run<4, 1, 2, true>(ctx);
     else if (depth == 4 && high_depth <= 1)
         *status =
             high_depth == 0 ? product_run<4, 0, 3, true>(ctx) : product_run<4, 1, 3, true>(ctx);
