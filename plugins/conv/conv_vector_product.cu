@@ -35,7 +35,6 @@ enum {
     PRODUCT_ELEMS = PRODUCT_WARPS * PRODUCT_WARP_ELEMS,
     PRODUCT_ROWS = 16,    /* of a stage */
     PRODUCT_STAGES = 6,   /* of the ring: two or three turns */
-    PRODUCT_AHEAD = 4,    /* stages that copies are begun before they are read */
     PRODUCT_BAND = 15,    /* stages' rows of results of a block, at least where blocks are many */
     PRODUCT_LOW_BITS = 8, /* of a sum along the row; 11 are high */
     PRODUCT_DIGIT = 256,
@@ -68,8 +67,9 @@ template <int KS> static __host__ __device__ constexpr int product_span()
     return PRODUCT_ELEMS + (KS <= 2 ? 80 : KS == 4 ? 144 : 208);
 }
 
-template <int KS, int BLOCKS>
-struct product_ring : conv_ring<uint8_t, product_span<KS>(), PRODUCT_ROWS, PRODUCT_STAGES> {
+/* Stages' lines, turn after turn. A line may begin anywhere in its first 16 bytes. */
+template <int KS> struct product_ring {
+    uint4 lines[PRODUCT_STAGES][PRODUCT_ROWS][product_span<KS>() / 16 + 1];
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -338,63 +338,44 @@ static __device__ __forceinline__ void product_store(const struct conv_job &job,
                            r == 0 ? bytes[0] : bytes[1]);
 }
 
-/* Makes the barriers of the ring. By one thread; a __syncthreads() must follow. */
-template <int KS, int BLOCKS>
-static __device__ __forceinline__ void product_make_ring(struct product_ring<KS, BLOCKS> *ring)
+/* A copy of 16 bytes, if it is_due: without a branch. */
+static __device__ __forceinline__ void product_copy_if(bool is_due, void *to, const void *from)
 {
-    for (int i = 0; i < PRODUCT_STAGES; i++) {
-        gpurun_barrier_make(&ring->copied[i], PRODUCT_BLOCK);
-        gpurun_barrier_make(&ring->full[i], PRODUCT_BLOCK);
-        gpurun_barrier_make(&ring->empty[i], PRODUCT_WARPS);
-    }
-    gpurun_barriers_made();
+    asm volatile(
+        "{\n\t.reg .pred p;\n\t"
+        "setp.ne.u32 p, %2, 0;\n\t"
+        "@p cp.async.cg.shared.global [%0], [%1], 16;\n\t}" ::"r"(gpurun_shared_address(to)),
+        "l"(__cvta_generic_to_global(from)), "r"(static_cast<unsigned>(is_due))
+        : "memory");
 }
 
-/* Of a tile that is inside: the lane's part of a stage's copies, which are due in place `slot` of the ring. It has the
- * 16 bytes at `from`, and at 256 behind, of the line that its half of the warp has. */
-template <int KS, int BLOCKS>
-static __device__ __forceinline__ void product_copy_share(const uint8_t *from, int slot,
-                                                          struct product_ring<KS, BLOCKS> *ring)
+/* Of a stage whose lines are whole in the image: the lane's share of the copies into line `to`, that of its half of the warp;
+ * from: what it takes of it first. */
+template <int KS>
+static __device__ __forceinline__ void product_copy_share(const uint8_t *from, uint4 *to)
 {
-    constexpr int chunks = sizeof ring->lines[0][0] / 16;
+    constexpr int chunks = product_span<KS>() / 16 + 1;
     static_assert(chunks > 16 && chunks <= 32, "two copies a lane");
     const int chunk = threadIdx.x % 16;
-    uint4 *to = ring->lines[slot][threadIdx.x / 16] + chunk;
 
-    gpurun_copy_16(to, from);
-    if (chunk < chunks - 16)
-        gpurun_copy_16(to + 16, from + 256);
-    gpurun_barrier_arrive_copied(&ring->full[slot]);
+    gpurun_copy_16(to + chunk, from);
+    product_copy_if(chunk < chunks - 16, to + chunk + 16, from + 256);
 }
 
-/* Of any tile: the same for stage s, what of its lines is in the image. */
-template <int KS, int BLOCKS, bool IS_ALIGNED>
+/* Puts what is beyond the image's edges into a line of stage s, once it is copied: what the lane's half of the warp copied, each
+ * 16th byte of what it did not. */
+template <int KS, bool IS_ALIGNED>
 static __device__ __forceinline__ void
-product_copy_any(const struct conv_job &job, const struct conv_tile &tile, int s, int slot,
-                 bool has_edges, struct product_ring<KS, BLOCKS> *ring)
+product_put_edges(const struct conv_job &job, const struct conv_tile &tile, int s,
+                  const struct conv_window &window, uint4 *to)
 {
-    const int line = threadIdx.x / 16, at = s * PRODUCT_ROWS + line;
-
-    if (at < tile.lines)
-        conv_copy_line<IS_ALIGNED, uint8_t, product_span<KS>()>(
-            job, tile, at, ring->lines[slot][line], threadIdx.x % 16, 16, NULL);
-    gpurun_barrier_arrive_copied(has_edges ? &ring->copied[slot] : &ring->full[slot]);
-}
-
-/* Puts what is beyond the image's edges into stage s, once it is copied: of the line that the lane's half of the warp has,
- * each 16th byte of those that are not copied. */
-template <int KS, int BLOCKS, bool IS_ALIGNED>
-static __device__ __forceinline__ void
-product_put_edges(const struct conv_job &job, const struct conv_tile &tile, int s, int slot,
-                  const struct conv_window &window, struct product_ring<KS, BLOCKS> *ring)
-{
-    const int line = threadIdx.x / 16, at = s * PRODUCT_ROWS + line;
+    const int at = s * PRODUCT_ROWS + static_cast<int>(threadIdx.x / 16);
     const struct conv_row<uint8_t> row =
         conv_find_row<IS_ALIGNED, uint8_t, product_span<KS>()>(job, tile, at);
     const int32_t low = max(row.low, 0), high = min(row.high, job.elems);
     const int lefts = row.from != NULL ? window.lefts : window.to - window.from;
     const int edges = row.from != NULL ? lefts + window.rights : lefts;
-    uint8_t *bytes = reinterpret_cast<uint8_t *>(ring->lines[slot][line]) - row.first;
+    uint8_t *bytes = reinterpret_cast<uint8_t *>(to) - row.first;
 
     if (at >= tile.lines)
         return;
@@ -409,28 +390,6 @@ product_put_edges(const struct conv_job &job, const struct conv_tile &tile, int 
                    : place >= low && place < high ? bytes[place]
                                                   : row.from[place];
     }
-}
-
-/* Of any tile, before stage s is read: the copies of the stage that is due, and the edges of the next one, of s < 0 of the
- * first. */
-template <int KS, int BLOCKS, bool IS_ALIGNED>
-static __device__ __forceinline__ void
-product_fill(const struct conv_job &job, const struct conv_tile &tile, int s, int stages,
-             const struct conv_window &window, struct product_ring<KS, BLOCKS> *ring)
-{
-    const int due = s + PRODUCT_AHEAD, next = s + 1;
-
-    if (due < stages) {
-        if (due >= PRODUCT_STAGES)
-            gpurun_barrier_wait(&ring->empty[due % PRODUCT_STAGES], (due / PRODUCT_STAGES - 1) % 2);
-        product_copy_any<KS, BLOCKS, IS_ALIGNED>(job, tile, due, due % PRODUCT_STAGES,
-                                                 window.has_edges, ring);
-    }
-    if (next < 0 || next >= stages || !window.has_edges)
-        return;
-    gpurun_barrier_wait(&ring->copied[next % PRODUCT_STAGES], next / PRODUCT_STAGES % 2);
-    product_put_edges<KS, BLOCKS, IS_ALIGNED>(job, tile, next, next % PRODUCT_STAGES, window, ring);
-    gpurun_barrier_arrive(&ring->full[next % PRODUCT_STAGES]);
 }
 
 /* 16 rows of results, of which the pieces are complete, the `first` block of them on top. The lane stores row y and the 8th
@@ -471,35 +430,46 @@ product_down(const struct conv_job &job, const struct product_mask<KS, BLOCKS> &
 /* How far a warp is in its tile: what changes from turn to turn. */
 struct product_turn {
     int s;               /* the first of its stages */
-    int slot;            /* its place in the ring */
-    int parity;          /* of times round the ring */
+    int place;           /* the turn's in the ring */
     int rows;            /* of results, from the one on that the lane stores first */
     uint8_t *to;         /* where it does */
     const uint8_t *from; /* what it copies next, of a tile that is inside */
 };
 
-/* A turn of stages, of `stages` in all, and the rows that they complete. */
+/* Begins the lane's copies of the stages of a turn, if they are of the tile's; s: the first, place: the turn's in the ring. */
+template <int KS, int BLOCKS, bool IS_ALIGNED, bool IS_INSIDE>
+static __device__ __forceinline__ void
+product_begin_turn(const struct conv_job &job, const struct conv_tile &tile, int stages, int s,
+                   int place, const uint8_t *from, struct product_ring<KS> *ring)
+{
+    const int line = threadIdx.x / 16;
+
+    if (s < stages)
+#pragma unroll
+        for (int n = 0; n < BLOCKS; n++) {
+            const int at = (s + n) * PRODUCT_ROWS + line;
+            uint4 *to = ring->lines[place * BLOCKS + n][line];
+
+            if (IS_INSIDE)
+                product_copy_share<KS>(from + n * PRODUCT_ROWS * job.in_pitch, to);
+            else if (at < tile.lines)
+                conv_copy_line<IS_ALIGNED, uint8_t, product_span<KS>()>(job, tile, at, to,
+                                                                        threadIdx.x % 16, 16, NULL);
+        }
+    gpurun_copy_commit();
+}
+
+/* The stages of a turn, and the rows that they complete. */
 template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
 static __device__ __forceinline__ void
-product_take_turn(const struct conv_job &job, const struct conv_tile &tile, int stages,
+product_take_turn(const struct conv_job &job, const struct conv_tile &tile,
                   const struct product_lane &mine, const struct product_mask<KS, BLOCKS> &mask,
                   const struct product_factors<KS, KH, BLOCKS> &factors,
-                  const struct product_turn &turn, struct product_ring<KS, BLOCKS> *ring,
-                  const struct conv_window &window, uint32_t (&pieces)[BLOCKS][2][2][2][2])
+                  const struct product_turn &turn, const struct product_ring<KS> &ring,
+                  uint32_t (&pieces)[BLOCKS][2][2][2][2])
 {
 #pragma unroll
     for (int n = 0; n < BLOCKS; n++) {
-        const int next = turn.slot + n + PRODUCT_AHEAD;
-        const bool is_round = next >= PRODUCT_STAGES;
-        const int slot = is_round ? next - PRODUCT_STAGES : next;
-
-        if (IS_INSIDE && turn.s + n + PRODUCT_AHEAD < stages) {
-            gpurun_barrier_wait(&ring->empty[slot], is_round ? turn.parity : turn.parity ^ 1);
-            product_copy_share(turn.from + n * PRODUCT_ROWS * job.in_pitch, slot, ring);
-        }
-        if (!IS_INSIDE)
-            product_fill<KS, BLOCKS, IS_ALIGNED>(job, tile, turn.s + n, stages, window, ring);
-        gpurun_barrier_wait(&ring->full[turn.slot + n], turn.parity);
 #pragma unroll
         for (int part = 0; part < 2; part++) {
             const int line = 8 * part + static_cast<int>(threadIdx.x % 32 / 4);
@@ -510,13 +480,10 @@ product_take_turn(const struct conv_job &job, const struct conv_tile &tile, int 
 
             product_along<KS, KH, BLOCKS, IS_ALIGNED>(
                 factors, IS_FAST ? 0 : mask.offset, mask.digit,
-                reinterpret_cast<const uint32_t *>(ring->lines[turn.slot + n][line]) + shift / 4 +
-                    mine.place,
+                reinterpret_cast<const uint32_t *>(ring.lines[turn.place * BLOCKS + n][line]) +
+                    shift / 4 + mine.place,
                 shift, part, pieces[n]);
         }
-        __syncwarp();
-        if (threadIdx.x % 32 == 0)
-            gpurun_barrier_arrive(&ring->empty[turn.slot + n]);
         if (n == BLOCKS - 1 || turn.s > 0)
             product_down<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_INSIDE>(
                 job, mask, factors, pieces, n + 1, mine,
@@ -538,49 +505,66 @@ static __device__ __forceinline__ const uint8_t *product_first_share(const struc
 
 /* A warp's part of the tile. IS_INSIDE: all lines of it are whole in the image, and all its results. */
 template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
-static __device__ __forceinline__ void product_walk(
-    const struct conv_job &job, const struct conv_tile &tile, const struct conv_window &window,
-    const struct product_lane &mine, const struct product_mask<KS, BLOCKS> &mask,
-    const struct product_mask<KS, BLOCKS> &shared_mask, struct product_ring<KS, BLOCKS> *ring)
+static __device__ __forceinline__ void
+product_walk(const struct conv_job &job, const struct conv_tile &tile,
+             const struct conv_window &window, const struct product_lane &mine,
+             const struct product_mask<KS, BLOCKS> &mask,
+             const struct product_mask<KS, BLOCKS> &shared_mask, struct product_ring<KS> *ring)
 {
+    constexpr int turns = PRODUCT_STAGES / BLOCKS, ahead = turns - 1;
     const int row = static_cast<int>(threadIdx.x % 32 / 4) - (BLOCKS - 1) * PRODUCT_ROWS;
     const int stages = (tile.lines + PRODUCT_ROWS - 1) / PRODUCT_ROWS;
+    const int64_t step = BLOCKS * PRODUCT_ROWS * job.in_pitch;
     struct product_factors<KS, KH, BLOCKS> factors;
     uint32_t pieces[BLOCKS][2][2][2][2] = {};
-    struct product_turn turn = {0,
-                                0,
-                                0,
-                                tile.rows - row,
+    struct product_turn turn = {0, 0, tile.rows - row,
                                 static_cast<uint8_t *>(job.out) + mine.e +
                                     (tile.y + row) * job.out_pitch,
                                 product_first_share(job, tile)};
 
-#pragma unroll 1
-    for (int i = 0; i < PRODUCT_AHEAD; i++)
-        if (!IS_INSIDE)
-            product_fill<KS, BLOCKS, IS_ALIGNED>(job, tile, i - PRODUCT_AHEAD, stages, window,
-                                                 ring);
-        else if (i < stages) {
-            product_copy_share(turn.from, i, ring);
-            turn.from += PRODUCT_ROWS * job.in_pitch;
-        }
+#pragma unroll
+    for (int i = 0; i < ahead; i++, turn.from += step)
+        product_begin_turn<KS, BLOCKS, IS_ALIGNED, IS_INSIDE>(job, tile, stages, i * BLOCKS, i,
+                                                              turn.from, ring);
     product_find_factors<KS, KH, BLOCKS>(shared_mask, &factors);
 #pragma unroll 1
-    while (turn.s < stages) {
-        product_take_turn<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_INSIDE>(
-            job, tile, stages, mine, mask, factors, turn, ring, window, pieces);
-        turn.s += BLOCKS;
-        turn.slot += BLOCKS;
-        if (turn.slot == PRODUCT_STAGES) {
-            turn.slot = 0;
-            turn.parity ^= 1;
+    for (; turn.s < stages; turn.s += BLOCKS, turn.from += step) {
+        const int before = turn.place == 0 ? turns - 1 : turn.place - 1;
+
+        gpurun_copy_await<ahead - 1>();
+        if (!IS_INSIDE && window.has_edges) {
+            __syncwarp();
+#pragma unroll 1
+            for (int n = 0; n < BLOCKS; n++)
+                product_put_edges<KS, IS_ALIGNED>(
+                    job, tile, turn.s + n, window,
+                    ring->lines[turn.place * BLOCKS + n][threadIdx.x / 16]);
         }
+        __syncthreads();
+        product_begin_turn<KS, BLOCKS, IS_ALIGNED, IS_INSIDE>(
+            job, tile, stages, turn.s + ahead * BLOCKS, before, turn.from, ring);
+        product_take_turn<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_INSIDE>(
+            job, tile, mine, mask, factors, turn, *ring, pieces);
+        turn.place = turn.place == turns - 1 ? 0 : turn.place + 1;
         turn.rows -= BLOCKS * PRODUCT_ROWS;
         turn.to += BLOCKS * PRODUCT_ROWS * job.out_pitch;
-        turn.from += BLOCKS * PRODUCT_ROWS * job.in_pitch;
     }
 }
 #endif
+
+/* Where the block's tile begins. Those at either end of the rows take longer, so they are first. */
+static __device__ __forceinline__ void product_place_tile(unsigned columns, int band,
+                                                          struct conv_tile *tile)
+{
+    const unsigned ends = min(columns, 2u), first = gridDim.x / columns * ends;
+    const bool is_end = blockIdx.x < first;
+    const unsigned i = is_end ? blockIdx.x : blockIdx.x - first;
+    const unsigned of = is_end ? ends : columns - ends;
+    const unsigned column = is_end ? i % of * (columns - 1) : 1 + i % of;
+
+    tile->e = static_cast<int32_t>(column) * PRODUCT_ELEMS;
+    tile->y = static_cast<int32_t>(i / of) * band;
+}
 
 /* Rows of the image that a tile of so many rows of results reads: in as many whole turns as results take, even where the last
  * stages count for nothing. */
@@ -600,7 +584,7 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
                                const struct product_mask<KS, BLOCKS> mask, int band)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    __shared__ struct product_ring<KS, BLOCKS> ring;
+    __shared__ struct product_ring<KS> ring;
     __shared__ struct product_mask<KS, BLOCKS> shared_mask;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int32_t margin = job.border == CONV_FRAME ? job.mask_width / 2 * job.channels : 0;
@@ -608,8 +592,7 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
     struct product_lane mine;
     struct conv_tile tile;
 
-    tile.e = static_cast<int32_t>(blockIdx.x % job.tiles_x) * PRODUCT_ELEMS;
-    tile.y = static_cast<int32_t>(blockIdx.x / job.tiles_x) * band;
+    product_place_tile(static_cast<unsigned>(job.tiles_x), band, &tile);
     tile.top = tile.y + job.first_y;
     tile.rows = min(band, job.out_height - tile.y);
     tile.lines = product_lines<BLOCKS>(tile.rows, job.mask_height);
@@ -625,8 +608,6 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
         tile.e >= margin && tile.e + PRODUCT_ELEMS <= job.out_elems - margin && tile.y >= radius &&
         tile.y + tile.rows <= job.out_height - radius;
 
-    if (threadIdx.x == 0)
-        product_make_ring(&ring);
     for (int i = threadIdx.x; i < static_cast<int>(sizeof mask / 4); i += PRODUCT_BLOCK)
         reinterpret_cast<uint32_t *>(&shared_mask)[i] =
             reinterpret_cast<const uint32_t *>(&mask)[i];

@@ -82,6 +82,18 @@ static __device__ __forceinline__ void gpurun_barrier_arrive_copied(uint64_t *ba
         : "memory");
 }
 
+/* Makes one group of the thread's copies since the last one, maybe of none. */
+static __device__ __forceinline__ void gpurun_copy_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Waits until all groups of the thread's copies but the last PENDING are there. Others see them after a barrier. */
+template <int PENDING> static __device__ __forceinline__ void gpurun_copy_await()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
 #if GPURUN_COPY_ENGINE
 
 /* Arrives, and tells the barrier of so many bytes that the copy engine will bring in this phase. */
