@@ -87,6 +87,7 @@ struct product_lane {
     int place;       /* the word of its lines that it reads first */
     unsigned stored; /* which of its elements the answer has, a bit each */
     unsigned framed; /* which of them are the frame's in any row */
+    int past;        /* bytes that its results are behind a word of the answer, in all its rows */
     int shift[2];    /* bytes that its lines begin before they are due, of a tile that is inside */
     bool has_all;    /* all of the warp's results are in the image, and none in the frame */
 };
@@ -276,27 +277,25 @@ static __device__ __forceinline__ uint2 product_trade(int quarter, uint32_t left
 
 /* Stores 8 bytes at `to`, from any byte on, in words as far as they are the row's of 32: the lane takes over what spills
  * from the one before. The first and the last lane have up to 3 bytes of a word that others have the rest of. */
-static __device__ __forceinline__ void product_store_shifted(int quarter, bool is_row, uint8_t *to,
-                                                             uint2 bytes)
+static __device__ __forceinline__ void product_store_shifted(const struct product_lane &mine,
+                                                             bool is_row, uint8_t *to, uint2 bytes)
 {
-    const unsigned past = static_cast<unsigned>(reinterpret_cast<uintptr_t>(to) % 4);
     const uint32_t before = __shfl_sync(~0u, bytes.y, (threadIdx.x + 31) % 32);
-    const uint32_t first = __funnelshift_l(before, bytes.x, 8 * past);
-    const bool is_last = quarter == 3, is_end = past > 0 && (quarter == 0 || is_last);
-    const uint32_t part = is_last ? bytes.y >> (32 - 8 * past) % 32 : first;
-    uint8_t *base = to - past, *at = is_last ? base + 8 : base;
+    const uint32_t first = __funnelshift_l(before, bytes.x, 8 * mine.past);
+    const bool is_last = mine.quarter == 3;
+    const bool is_end = is_row && mine.past > 0 && (mine.quarter == 0 || is_last);
+    const uint32_t end = is_last ? __funnelshift_l(bytes.y, 0, 8 * mine.past) : first;
+    const int half = is_last ? 0 : 2, byte = is_last ? mine.past - 1 : mine.past;
+    uint8_t *base = to - mine.past, *base_of_end = is_last ? base + 8 : base;
 
-    if (!is_row)
-        return;
-    reinterpret_cast<uint32_t *>(base)[1] = __funnelshift_l(bytes.x, bytes.y, 8 * past);
-    if (quarter > 0 || past == 0)
+    if (is_row)
+        reinterpret_cast<uint32_t *>(base)[1] = __funnelshift_l(bytes.x, bytes.y, 8 * mine.past);
+    if (is_row && (mine.quarter > 0 || mine.past == 0))
         reinterpret_cast<uint32_t *>(base)[0] = first;
-    if (is_end && past != (is_last ? 1 : 3))
-        *reinterpret_cast<uint16_t *>(at + (is_last ? 0 : 2)) =
-            static_cast<uint16_t>(part >> (is_last ? 0 : 16));
-    if (is_end && past != 2)
-        at[is_last ? past - 1 : past] =
-            static_cast<uint8_t>(part >> 8 * (is_last ? past - 1 : past));
+    if (is_end && mine.past != (is_last ? 1 : 3))
+        *reinterpret_cast<uint16_t *>(base_of_end + half) = static_cast<uint16_t>(end >> 8 * half);
+    if (is_end && mine.past != 2)
+        base_of_end[byte] = static_cast<uint8_t>(end >> 8 * byte);
 }
 
 /* Stores of 8 results those that are there, and the frame's value instead of the framed ones. */
@@ -323,8 +322,7 @@ static __device__ __forceinline__ void product_store(const struct conv_job &job,
 #pragma unroll
         for (int r = 0; r < 2; r++)
             if (!IS_ALIGNED)
-                product_store_shifted(mine.quarter, 8 * r < rows, to + 8 * r * job.out_pitch,
-                                      bytes[r]);
+                product_store_shifted(mine, 8 * r < rows, to + 8 * r * job.out_pitch, bytes[r]);
             else if (8 * r < rows)
                 *reinterpret_cast<uint2 *>(to + 8 * r * job.out_pitch) = bytes[r];
         return;
@@ -619,6 +617,10 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
     mine.e = first + 8 * mine.quarter;
     mine.has_all = first >= margin && first + PRODUCT_WARP_ELEMS <= job.out_elems - margin &&
                    tile.y >= radius && tile.y + tile.rows <= job.out_height - radius;
+    mine.past =
+        static_cast<int>((reinterpret_cast<uintptr_t>(job.out) + static_cast<unsigned>(mine.e) +
+                          (tile.y + lane / 4) * job.out_pitch) %
+                         4);
     for (int part = 0; part < 2; part++)
         mine.shift[part] = static_cast<int>((reinterpret_cast<uintptr_t>(job.in) +
                                              (tile.top + 8 * part + lane / 4) * job.in_pitch) %
