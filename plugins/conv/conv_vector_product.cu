@@ -318,22 +318,22 @@ static __device__ __forceinline__ void product_store(const struct conv_job &job,
 {
     const int32_t radius = job.border == CONV_FRAME ? job.mask_height / 2 : 0;
 
-    if (IS_INSIDE || mine.has_all) {
-#pragma unroll
-        for (int r = 0; r < 2; r++)
-            if (!IS_ALIGNED)
-                product_store_shifted(mine, 8 * r < rows, to + 8 * r * job.out_pitch, bytes[r]);
-            else if (8 * r < rows)
-                *reinterpret_cast<uint2 *>(to + 8 * r * job.out_pitch) = bytes[r];
+    if (!IS_INSIDE && !mine.has_all) {
+#pragma unroll 1
+        for (int r = 0; r < 2 && 8 * r < rows; r++)
+            product_store_each(
+                mine.stored,
+                y + 8 * r < radius || y + 8 * r >= job.out_height - radius ? ~0u : mine.framed,
+                static_cast<uint8_t>(job.fill), to + 8 * r * job.out_pitch,
+                r == 0 ? bytes[0] : bytes[1]);
         return;
     }
-#pragma unroll 1
-    for (int r = 0; r < 2 && 8 * r < rows; r++)
-        product_store_each(mine.stored,
-                           y + 8 * r < radius || y + 8 * r >= job.out_height - radius ? ~0u
-                                                                                      : mine.framed,
-                           static_cast<uint8_t>(job.fill), to + 8 * r * job.out_pitch,
-                           r == 0 ? bytes[0] : bytes[1]);
+#pragma unroll
+    for (int r = 0; r < 2; r++)
+        if (!IS_ALIGNED)
+            product_store_shifted(mine, 8 * r < rows, to + 8 * r * job.out_pitch, bytes[r]);
+        else if (8 * r < rows)
+            *reinterpret_cast<uint2 *>(to + 8 * r * job.out_pitch) = bytes[r];
 }
 
 /* A copy of 16 bytes, if it is_due: without a branch. */
@@ -443,7 +443,7 @@ product_begin_turn(const struct conv_job &job, const struct conv_tile &tile, int
     const int line = threadIdx.x / 16;
 
     if (s < stages)
-#pragma unroll
+#pragma unroll(IS_INSIDE ? BLOCKS : 1)
         for (int n = 0; n < BLOCKS; n++) {
             const int at = (s + n) * PRODUCT_ROWS + line;
             uint4 *to = ring->lines[place * BLOCKS + n][line];
@@ -520,7 +520,7 @@ product_walk(const struct conv_job &job, const struct conv_tile &tile,
                                     (tile.y + row) * job.out_pitch,
                                 product_first_share(job, tile)};
 
-#pragma unroll
+#pragma unroll 1
     for (int i = 0; i < ahead; i++, turn.from += step)
         product_begin_turn<KS, BLOCKS, IS_ALIGNED, IS_INSIDE>(job, tile, stages, i * BLOCKS, i,
                                                               turn.from, ring);
@@ -631,9 +631,9 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
         mine.framed |=
             static_cast<unsigned>(mine.e + b < margin || mine.e + b >= job.out_elems - margin) << b;
     }
-    if (is_inside)
-        product_walk<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, true>(job, tile, window, mine, mask,
-                                                                shared_mask, &ring);
+    if (IS_FAST && is_inside)
+        product_walk<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_FAST>(job, tile, window, mine, mask,
+                                                                   shared_mask, &ring);
     else
         product_walk<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, false>(job, tile, window, mine, mask,
                                                                  shared_mask, &ring);
