@@ -266,13 +266,13 @@ product_finish(const struct conv_tail &tail, const struct product_mask<KS, BLOCK
 }
 
 /* From four neighbours in either 16 elements, where the lanes of a row have those from 0, 8, 4 and 12 on, to 8 neighbours a
- * lane. */
+ * lane. Words are chosen by permutations: choices became branches, in which shuffles are slow. */
 static __device__ __forceinline__ uint2 product_trade(int quarter, uint32_t left, uint32_t right)
 {
-    const bool is_upper = quarter >= 2;
-    const uint32_t theirs = __shfl_xor_sync(~0u, is_upper ? left : right, 2);
+    const unsigned one = quarter >= 2 ? 0x3210 : 0x7654, other = one ^ 0x4444;
+    const uint32_t theirs = __shfl_xor_sync(~0u, __byte_perm(left, right, one), 2);
 
-    return is_upper ? make_uint2(theirs, right) : make_uint2(left, theirs);
+    return make_uint2(__byte_perm(left, theirs, other), __byte_perm(right, theirs, one));
 }
 
 /* Stores 8 bytes at `to`, from any byte on, in words as far as they are the row's of 32: the lane takes over what spills
