@@ -15,12 +15,13 @@
  * that counts, and above 2^15 the result is the second byte of its bits.
  *
  * Mapping  a block of 8 warps takes 256 elements of a band of rows and walks down, 32 elements a warp. Stages of 16 rows
- *          (conv_lines.cuh) are read in turns of BLOCKS, whose pieces stay in registers: the code is straight and each block of
- *          them has its place. While warps read one turn, copies of the next are on their way, begun by one of them.
+ *          are read in turns of BLOCKS, whose pieces stay in registers: the code is straight and each block of them has its
+ *          place. While warps read one turn, copies of the next one or two are on their way: each warp copies two lines of a
+ *          stage, and puts what is beyond the image's edges into them. A barrier of the block begins each turn.
  * Memory   each row is read (band + height - 1) / band * 1.4 to 1.9 times in all, mostly from the L2. Results leave as 8 bytes
  *          a lane, 32 a row.
  * Bound    tensor instructions: per 512 results 4 (KS + KH) along the row and 8 BLOCKS down the column, 6 cycles each; about
- *          170 instructions in all.
+ *          155 instructions in all.
  * Limits   the mask must be a product of whole numbers whose magnitudes add up to 2055 along the row and 2048 down the
  *          column; compute capability 8.0.
  */
