@@ -16,9 +16,9 @@
 #include "topk_list.cuh"
 #include "topk_maxima.h"
 
-/* How rows are cut: vectors of a lane in a group, threads of a block that reads a tile, groups that one of its warps reads
- * at once, threads of a block that goes through the levels, how many of the latter a multiprocessor is to hold, and whether they begin with the tiles: else a thread
- * holds its share of the groups' maxima. */
+/* How rows are cut: vectors of a lane in a group, threads of a block that reads a tile, groups that one of its warps
+ * reads at once, threads of a block that goes through the levels, how many of the latter a multiprocessor is to hold, and
+ * whether they begin with the tiles: else a thread holds its share of the groups' maxima. */
 struct maxima_long {
     typedef maxima_long READ;
     enum { LOADS = MAXIMA_LOADS, READ_BLOCK = 512, AT_ONCE = 1 };

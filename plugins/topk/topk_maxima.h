@@ -29,7 +29,7 @@ enum {
     /* what the grid narrows down */
     MAXIMA_K_MAX = 2048,
     MAXIMA_WIDE_FOUND =
-        4096, /* pairs that one block sorts; where more are left, digits come first */
+        4096,               /* pairs that one block sorts; where more are left, digits come first */
     MAXIMA_WIDE_SPARE = 64, /* a digit less is worth so many items above twice k */
     MAXIMA_WIDE_BITS = 11,
     MAXIMA_WIDE_ZEROS = 4 + (1 << MAXIMA_WIDE_BITS) /* words of scratch that begin as 0 */

@@ -10,7 +10,8 @@
  *
  * The k best groups by (maximum, lower place first) hold the k best elements. Of their elements those not below
  * the k-th maximum are at least k and, where the best do not stand close together, hardly more: each of these is
- * ranked among them. A few groups or elements too many do no harm, so digits are searched no further than that. Where they do, as in sorted data, most of the groups are neighbours and one block's: for a k up to
+ * ranked among them. A few groups or elements too many do no harm, so digits are searched no further than that. Where
+ * the best stand close together, as in sorted data, most of the groups are neighbours and one block's: for a k up to
  * WIDE_ALONE_K_MAX it leaves only the k best of its own. Where still more are left than a block holds, the digits of the
  * elements' own keys and places come first, so the answer is exact whatever the data.
  */
