@@ -181,18 +181,23 @@ static void put_nan(void *in, enum gpurun_dtype dtype, int64_t i, uint32_t paylo
 #define EXPECT_SCAN(type, start)                                                                   \
     do {                                                                                           \
         type before = (type)(start);                                                               \
+        const type *out = s->out->host;                                                            \
+        type *all = malloc((size_t)(o->n + 1) * sizeof *all);                                      \
                                                                                                    \
         for (int64_t i = 0; i < o->n; i++) {                                                       \
             const type x = ((const type *)s->in->host)[i];                                         \
             const bool goes_on =                                                                   \
                 before != before || (o->op == SCAN_MAX ? before > x : before < x);                 \
             const type with = o->op == SCAN_SUM ? (type)(before + x) : goes_on ? before : x;       \
-            const type right = o->kind == SCAN_EXCLUSIVE ? before : with;                          \
                                                                                                    \
-            if (memcmp((const type *)s->out->host + i, &right, sizeof right) != 0)                 \
-                ck_abort_msg("element %lld of %lld", (long long)i, (long long)o->n);               \
+            all[i] = o->kind == SCAN_EXCLUSIVE ? before : with;                                    \
             before = with;                                                                         \
         }                                                                                          \
+        if (memcmp(out, all, (size_t)o->n * sizeof *all) != 0)                                     \
+            for (int64_t i = 0; i < o->n; i++)                                                     \
+                if (memcmp(&out[i], &all[i], sizeof *all) != 0)                                    \
+                    ck_abort_msg("element %lld of %lld", (long long)i, (long long)o->n);           \
+        free(all);                                                                                 \
     } while (0)
 
 static void expect_scan(const struct scan_options *o, const struct scan_state *s)
