@@ -142,13 +142,12 @@ conv_begin_lines(const struct conv_job &job, const struct conv_tile &tile, int f
         gpurun_barrier_arrive(&barriers[(from / ROWS + lane) % STAGES]);
 }
 
-/* Makes the ring for so many reading warps, and begins its first `stages` stages. By one warp; a __syncthreads() must
- * follow. */
+/* Makes the ring for so many reading warps, and begins its first stage. By one warp; a __syncthreads() must follow. */
 template <bool IS_ALIGNED, typename ELEM, int SPAN, int ROWS, int STAGES>
 static __device__ __forceinline__ void
 conv_begin_ring(const struct conv_job &job, const struct conv_tile &tile,
                 const struct conv_window &window, int readers,
-                struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring, int stages = STAGES)
+                struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring)
 {
     constexpr unsigned arrivals = conv_is_bulk<ELEM, SPAN>() ? 1 : 33;
 
@@ -161,7 +160,7 @@ conv_begin_ring(const struct conv_job &job, const struct conv_tile &tile,
         gpurun_barriers_made();
     }
     __syncwarp();
-    conv_begin_lines<IS_ALIGNED>(job, tile, 0, min(tile.lines, stages * ROWS), ring,
+    conv_begin_lines<IS_ALIGNED>(job, tile, 0, min(tile.lines, ROWS), ring,
                                  window.has_edges ? ring->copied : ring->full);
 }
 
@@ -323,14 +322,14 @@ conv_put_near_edges(const struct conv_job &job, const struct conv_tile &tile, in
     gpurun_copy_fence();
 }
 
-/* Step s of filling a ring that was begun with `copied` told where the window has_edges, else `full`: the edges of stage s,
+/* Step s of filling a ring, of whose stages `copied` is told where the window has_edges, else `full`: the edges of stage s,
  * which is then there, and what can be begun once stage s has been left. Where there are edges that is two stages late,
- * so that what is read next has its edges already. `edges`: NULL if not found yet. By the whole warp. */
+ * so that what is read next has its edges already. By the whole warp. */
 template <bool IS_ALIGNED, typename ELEM, int SPAN, int ROWS, int STAGES>
 static __device__ __forceinline__ void
 conv_fill_stage(const struct conv_job &job, const struct conv_tile &tile, int s,
-                const struct conv_window &window, struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring,
-                const struct conv_edges *edges = NULL)
+                const struct conv_window &window, const struct conv_edges &edges,
+                struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring)
 {
     static_assert(STAGES > 2, "stages are begun up to two late");
     const int late = window.has_edges ? 2 : 0, next = s - late + STAGES;
@@ -339,8 +338,8 @@ conv_fill_stage(const struct conv_job &job, const struct conv_tile &tile, int s,
         return;
     if (window.has_edges) {
         gpurun_barrier_wait(&ring->copied[s % STAGES], s / STAGES % 2);
-        if (edges != NULL && edges->are_near)
-            conv_put_near_edges<IS_ALIGNED>(job, tile, s, *edges, ring);
+        if (edges.are_near)
+            conv_put_near_edges<IS_ALIGNED>(job, tile, s, edges, ring);
         else
             conv_put_edges<IS_ALIGNED>(job, tile, s, window, ring);
         gpurun_barrier_arrive(&ring->full[s % STAGES]);
@@ -352,7 +351,7 @@ conv_fill_stage(const struct conv_job &job, const struct conv_tile &tile, int s,
                                  window.has_edges ? ring->copied : ring->full);
 }
 
-/* Fills a ring that was begun with its first stage alone. By the whole warp. */
+/* Fills a ring whose first stage has begun. By the whole warp. */
 template <bool IS_ALIGNED, typename ELEM, int SPAN, int ROWS, int STAGES>
 static __device__ __forceinline__ void
 conv_fill_ring(const struct conv_job &job, const struct conv_tile &tile,
@@ -366,7 +365,7 @@ conv_fill_ring(const struct conv_job &job, const struct conv_tile &tile,
         edges = conv_find_edges<ELEM, SPAN, ROWS>(job, tile, window);
 #pragma unroll 1
     for (int s = 0; s * ROWS < tile.lines; s++)
-        conv_fill_stage<IS_ALIGNED>(job, tile, s, window, ring, &edges);
+        conv_fill_stage<IS_ALIGNED>(job, tile, s, window, edges, ring);
 }
 
 /* By a reading warp: waits until stage s is there. */

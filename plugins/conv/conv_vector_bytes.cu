@@ -400,7 +400,7 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
                                              (covered + BYTES_WARP_ELEMS - 1) / BYTES_WARP_ELEMS));
     const struct conv_window window = bytes_find_window<IS_ALIGNED>(job, tile);
     if (warp == BYTES_WARPS)
-        conv_begin_ring<IS_ALIGNED>(job, tile, window, readers, &ring, 1);
+        conv_begin_ring<IS_ALIGNED>(job, tile, window, readers, &ring);
     else
         bytes_begin_tables<ROWS, IS_ALIGNED>(job, tile, lead, table, &shared_table, lines);
     __syncthreads();

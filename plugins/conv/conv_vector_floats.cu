@@ -200,7 +200,7 @@ static __global__ void __launch_bounds__(FLOATS_BLOCK, floats_blocks_per_sm(SIZE
         min(FLOATS_WARPS, (job.out_elems - tile.e + FLOATS_WARP_ELEMS - 1) / FLOATS_WARP_ELEMS);
     const struct conv_window window = conv_find_window<true, float>(job, tile, FLOATS_ELEMS);
     if (warp == FLOATS_WARPS)
-        conv_begin_ring<true>(job, tile, window, readers, &ring, 1);
+        conv_begin_ring<true>(job, tile, window, readers, &ring);
     __syncthreads();
     if (warp == FLOATS_WARPS)
         conv_fill_ring<true>(job, tile, window, &ring);
