@@ -1,6 +1,5 @@
 /*
- * matmul, variant "cublas": the peer, opened when it is first asked for and kept as long as the process lives: its start
- * takes longer than most products.
+ * matmul, variant "cublas": the peer.
  *
  * Mapping  cuBLAS's own.
  * Memory   cuBLAS's own; its workspace is our scratch, so it allocates nothing while it is timed. With beta,
@@ -11,15 +10,12 @@
  * The library counts columns first: a row-major product is the column-major product of the operands the other
  * way round.
  */
+#include "gpurun/cublas.cuh"
 #include "matmul_device.cuh"
-#include <dlfcn.h>
 #include <library_types.h>
 
-/* Of cublas_v2.h and cublas_api.h, which the CUDA compiler does not bring: what is called here. */
+/* Of cublas_api.h, which the CUDA compiler does not bring: what is said here. */
 enum {
-    CUBLAS_OK = 0,
-    CUBLAS_N = 0,
-    CUBLAS_T = 1,
     CUBLAS_GEMM_AUTO = -1,
     CUBLAS_COMPUTE_FLOAT = 68,
     CUBLAS_COMPUTE_DOUBLE = 70,
@@ -29,9 +25,6 @@ enum {
 
 enum { CUBLAS_WORKSPACE = 32 << 20 }; /* bytes; what cuBLAS would take by itself on Hopper */
 
-typedef int cublas_create(void **handle);
-typedef int cublas_destroy(void *handle);
-typedef int cublas_set_stream(void *handle, cudaStream_t stream);
 typedef int cublas_set_workspace(void *handle, void *workspace, size_t bytes);
 typedef int cublas_set_math_mode(void *handle, int mode);
 typedef int cublas_gemm(void *handle, int transa, int transb, int m, int n, int k,
@@ -40,43 +33,9 @@ typedef int cublas_gemm(void *handle, int transa, int transb, int m, int n, int 
                         long long b_step, const void *beta, void *c, cudaDataType_t c_type, int ldc,
                         long long c_step, int batch, int compute, int algorithm);
 
-struct cublas {
-    int device;   /* that the handle is for */
-    void *handle; /* NULL: none is open */
-    cublas_destroy *destroy;
-    cublas_set_stream *set_stream;
-    cublas_set_workspace *set_workspace;
-    cublas_set_math_mode *set_math_mode;
-    cublas_gemm *gemm;
-};
-
-static struct cublas kept;
-
-/* Finds the functions and makes a handle. */
-static enum gpurun_status cublas_open(struct gpurun_ctx *ctx, struct cublas *lib)
-{
-    static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", NULL};
-    void *const so = gpurun_library(ctx, names);
-    cublas_create *create;
-    int error;
-
-    if (so == NULL)
-        return GPURUN_UNSUPPORTED;
-    create = reinterpret_cast<cublas_create *>(dlsym(so, "cublasCreate_v2"));
-    lib->destroy = reinterpret_cast<cublas_destroy *>(dlsym(so, "cublasDestroy_v2"));
-    lib->set_stream = reinterpret_cast<cublas_set_stream *>(dlsym(so, "cublasSetStream_v2"));
-    lib->set_workspace =
-        reinterpret_cast<cublas_set_workspace *>(dlsym(so, "cublasSetWorkspace_v2"));
-    lib->set_math_mode = reinterpret_cast<cublas_set_math_mode *>(dlsym(so, "cublasSetMathMode"));
-    lib->gemm = reinterpret_cast<cublas_gemm *>(dlsym(so, "cublasGemmStridedBatchedEx"));
-    if (!create || !lib->destroy || !lib->set_stream || !lib->set_workspace ||
-        !lib->set_math_mode || !lib->gemm)
-        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, NULL, "cuBLAS lacks a function that is called");
-    error = create(&lib->handle);
-    if (error != CUBLAS_OK)
-        return gpurun_fail(ctx, GPURUN_UNSUPPORTED, NULL, "cublasCreate: status %d", error);
-    return GPURUN_OK;
-}
+static cublas_set_workspace *set_workspace;
+static cublas_set_math_mode *set_math_mode;
+static cublas_gemm *gemm;
 
 static bool cublas_fits(const struct gpurun_ctx *ctx)
 {
@@ -91,21 +50,15 @@ static bool cublas_fits(const struct gpurun_ctx *ctx)
 
 enum gpurun_status matmul_cublas_supported(struct gpurun_ctx *ctx)
 {
-    int device;
-
     if (matmul_is_whole(matmul_dtype_of(ctx)))
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "dtype", "cuBLAS has no product of %s",
                            gpurun_dtype_name(matmul_dtype_of(ctx)));
     if (!cublas_fits(ctx))
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, NULL, "cuBLAS is asked in 32-bit sizes");
-    GPURUN_CUDA_TRY(ctx, cudaGetDevice(&device));
-    if (kept.handle != NULL && kept.device == device)
-        return GPURUN_OK;
-    if (kept.handle != NULL)
-        kept.destroy(kept.handle);
-    kept = {};
-    kept.device = device;
-    return cublas_open(ctx, &kept);
+    GPURUN_TRY(gpurun_cublas_open(ctx));
+    GPURUN_TRY(gpurun_cublas_find(ctx, "cublasSetWorkspace_v2", &set_workspace));
+    GPURUN_TRY(gpurun_cublas_find(ctx, "cublasSetMathMode", &set_math_mode));
+    return gpurun_cublas_find(ctx, "cublasGemmStridedBatchedEx", &gemm);
 }
 
 size_t matmul_cublas_scratch(struct gpurun_ctx *)
@@ -151,7 +104,7 @@ static struct cublas_kind cublas_kind_of(const struct gpurun_ctx *ctx)
     return kind;
 }
 
-static int cublas_call(struct gpurun_ctx *ctx, const struct cublas *lib)
+static int cublas_call(struct gpurun_ctx *ctx)
 {
     const struct matmul_options *o = matmul_options_of(ctx);
     const struct matmul_state *s = matmul_state_of(ctx);
@@ -165,28 +118,26 @@ static int cublas_call(struct gpurun_ctx *ctx, const struct cublas *lib)
         alpha_at = &o->alpha;
         beta_at = &o->beta;
     }
-    return lib->gemm(lib->handle, o->transpose_b ? CUBLAS_T : CUBLAS_N,
-                     o->transpose_a ? CUBLAS_T : CUBLAS_N, static_cast<int>(l->n),
-                     static_cast<int>(l->m), static_cast<int>(l->k), alpha_at, s->b->dev, kind.type,
-                     static_cast<int>(o->ldb), l->b_batch, s->a->dev, kind.type,
-                     static_cast<int>(o->lda), l->a_batch, beta_at, s->product->dev, kind.type,
-                     static_cast<int>(l->ldc), l->c_batch, static_cast<int>(l->batch), kind.compute,
-                     CUBLAS_GEMM_AUTO);
+    return gemm(
+        gpurun_cublas_kept.handle, o->transpose_b ? GPURUN_CUBLAS_TRANSPOSED : GPURUN_CUBLAS_PLAIN,
+        o->transpose_a ? GPURUN_CUBLAS_TRANSPOSED : GPURUN_CUBLAS_PLAIN, static_cast<int>(l->n),
+        static_cast<int>(l->m), static_cast<int>(l->k), alpha_at, s->b->dev, kind.type,
+        static_cast<int>(o->ldb), l->b_batch, s->a->dev, kind.type, static_cast<int>(o->lda),
+        l->a_batch, beta_at, s->product->dev, kind.type, static_cast<int>(l->ldc), l->c_batch,
+        static_cast<int>(l->batch), kind.compute, CUBLAS_GEMM_AUTO);
 }
 
 enum gpurun_status matmul_launch_cublas(struct gpurun_ctx *ctx)
 {
-    int error = kept.set_stream(kept.handle, gpurun_cuda_stream(ctx));
+    void *const handle = gpurun_cublas_kept.handle;
 
     GPURUN_TRY(cublas_copy_c(ctx));
-    if (error == CUBLAS_OK)
-        error = kept.set_workspace(kept.handle, ctx->scratch, CUBLAS_WORKSPACE);
-    if (error == CUBLAS_OK)
-        error = kept.set_math_mode(kept.handle, CUBLAS_NO_REDUCED_SUMS);
-    if (error == CUBLAS_OK)
-        error = cublas_call(ctx, &kept);
-    if (error != CUBLAS_OK)
-        return gpurun_fail(ctx, GPURUN_DEVICE, NULL, "cuBLAS: status %d", error);
+    GPURUN_TRY(gpurun_cublas_follow(ctx));
+    GPURUN_TRY(gpurun_cublas_check(ctx, set_workspace(handle, ctx->scratch, CUBLAS_WORKSPACE),
+                                   "cublasSetWorkspace"));
+    GPURUN_TRY(gpurun_cublas_check(ctx, set_math_mode(handle, CUBLAS_NO_REDUCED_SUMS),
+                                   "cublasSetMathMode"));
+    GPURUN_TRY(gpurun_cublas_check(ctx, cublas_call(ctx), "cublasGemmStridedBatchedEx"));
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
