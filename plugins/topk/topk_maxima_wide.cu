@@ -229,6 +229,13 @@ static __device__ __forceinline__ bool wide_is_selected(const struct wide_known<
     return key > known.key_prefix || (key == known.key_prefix && tail >= known.tail_prefix);
 }
 
+static __device__ __forceinline__ unsigned wide_warp_sum(unsigned count)
+{
+    for (int distance = 16; distance > 0; distance /= 2)
+        count += __shfl_xor_sync(0xffffffffu, count, distance);
+    return count;
+}
+
 /* So many of one digit that follow each other in a thread. */
 struct wide_run {
     unsigned digit, count;
@@ -257,10 +264,10 @@ static __device__ __forceinline__ void wide_tally(unsigned *bins, struct wide_ru
     const unsigned first = __shfl_sync(0xffffffffu, run.digit, __ffs(lanes) - 1);
 
     if (__all_sync(0xffffffffu, run.count == 0 || run.digit == first)) {
-        for (int distance = 16; distance > 0; distance /= 2)
-            run.count += __shfl_xor_sync(0xffffffffu, run.count, distance);
+        const unsigned count = wide_warp_sum(run.count);
+
         if (threadIdx.x % 32 == 0)
-            atomicAdd(&bins[first], run.count);
+            atomicAdd(&bins[first], count);
     } else if (run.count > 0) {
         atomicAdd(&bins[run.digit], run.count);
     }
@@ -425,7 +432,9 @@ static __device__ __forceinline__ bool wide_has_more(struct wide_elements<BITS> 
         shared->sums[0] = 0;
     __syncthreads();
     elements.each([&](bool is_there, BITS key, int64_t) { count += is_there && key >= key_least; });
-    atomicAdd(&shared->sums[0], count);
+    count = wide_warp_sum(count);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&shared->sums[0], count);
     __syncthreads();
     return shared->sums[0] > k;
 }
@@ -515,8 +524,8 @@ static __device__ __forceinline__ void wide_write(const struct topk_rows &rows, 
         atomicAdd(&shared->ranks[lane], rank);
         __syncthreads();
         if (warp == 0 && is_there && shared->ranks[lane] < rows.k)
-            maxima_write(rows, 0, static_cast<int>(shared->ranks[lane]), static_cast<BITS>(topk_pair_key(own)),
-                         topk_pair_index(own));
+            maxima_write(rows, 0, static_cast<int>(shared->ranks[lane]),
+                         static_cast<BITS>(topk_pair_key(own)), topk_pair_index(own));
     }
     if (blockIdx.x == 0 && threadIdx.x == 0)
         rows.count[0] = rows.k;
