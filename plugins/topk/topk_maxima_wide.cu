@@ -520,7 +520,7 @@ static __device__ __forceinline__ void wide_write(const struct topk_rows &rows, 
         __syncthreads();
 #pragma unroll 16
         for (int i = 0; i < here; i++)
-            rank += shared->items[warp][i] < own;
+            rank = topk_count_better(shared->items[warp][i], own, rank);
         atomicAdd(&shared->ranks[lane], rank);
         __syncthreads();
         if (warp == 0 && is_there && shared->ranks[lane] < rows.k)
