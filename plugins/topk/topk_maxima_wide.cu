@@ -2,8 +2,8 @@
  * topk, variant "maxima" for k above what one block narrows down: the whole grid finds the k best groups, digit
  * by digit, and reads them again.
  *
- * Mapping  after the read kernel one cooperative launch, a block per multiprocessor. Runs of 32 groups are dealt
- *          to the blocks in turn; a warp reads a group.
+ * Mapping  after the read kernel one cooperative launch, a block per multiprocessor. Runs of groups are dealt to the
+ *          blocks in turn; a warp reads a group, and holds the first of its groups in registers.
  * Memory   0.2 % of the input per digit of 11 bits, then k groups of 2 KiB.
  * Bound    latency: a barrier over the grid per digit, two digits on most data.
  * Limits   k up to 2048, one row; shared memory for 4096 pairs.
@@ -16,6 +16,8 @@
  * elements' own keys and places come first, so the answer is exact whatever the data.
  */
 #include "topk_maxima.cuh"
+#include "topk_pairs.cuh"
+#include "topk_sort.h"
 #include <cooperative_groups.h>
 
 enum {
@@ -26,16 +28,23 @@ enum {
 
     /* so many groups of one block are worth a search of its own, for so small a k */
     WIDE_ALONE_HITS = 8,
-    WIDE_ALONE_K_MAX = 256
+    WIDE_ALONE_K_MAX = 256,
+
+    /* Groups of a run: neighbours for a block that searches its own, else dealt evenly by whole sectors of maxima. */
+    WIDE_ALONE_RUN_BITS = 5,
+    WIDE_RUN_BITS = 3,
+
+    WIDE_HELD = 2,    /* group maxima that a thread holds */
+    WIDE_RANKED = 32, /* elements that a block ranks at once */
+    WIDE_PART = MAXIMA_WIDE_FOUND / WIDE_WARPS
 };
 
 /* What the blocks share. Bins are used in turn, so that some can be cleared while others are read. */
-template <typename BITS> struct wide_scratch {
+template <typename BITS, typename ITEM> struct wide_scratch {
     const BITS *tiles, *groups; /* their maxima */
-    unsigned *found;  /* 2 counters, then the bins: MAXIMA_WIDE_ZEROS are 0 at the start */
-    unsigned *bins;   /* 3 x WIDE_BINS */
-    BITS *found_keys; /* MAXIMA_WIDE_FOUND */
-    int64_t *found_indices;
+    unsigned *found; /* 2 counters, then the bins: MAXIMA_WIDE_ZEROS are 0 at the start */
+    unsigned *bins;  /* 3 x WIDE_BINS */
+    ITEM *items;     /* MAXIMA_WIDE_FOUND */
 };
 
 /* What is known of the k-th best item: the upper bits of its key, then of its tail, which falls as the index
@@ -46,18 +55,15 @@ template <typename BITS> struct wide_known {
     uint64_t need, match; /* how many of those that match are wanted, and how many do */
 };
 
-template <typename BITS> struct wide_shared {
+template <typename BITS, typename ITEM> struct wide_shared {
     union {
         struct {
             unsigned bins[WIDE_BINS];
             uint32_t hits[MAXIMA_WIDE_FOUND]; /* the block's groups that are read again */
         };
-        struct {
-            int64_t indices[MAXIMA_WIDE_FOUND];
-            BITS keys[MAXIMA_WIDE_FOUND];
-        };
+        ITEM items[WIDE_WARPS][WIDE_PART];
     };
-    unsigned sums[WIDE_WARPS];
+    unsigned sums[WIDE_WARPS], ranks[WIDE_RANKED];
     BITS lows[WIDE_WARPS], highs[WIDE_WARPS];
     struct wide_known<BITS> known;
     int hit_count;
@@ -65,58 +71,87 @@ template <typename BITS> struct wide_shared {
     unsigned first_found;         /* where the block's elements begin in the list of all */
 };
 
-/* --- what is selected from: each() calls use(is_there, key, index) with whole warps -------------------- */
+/* --- what is selected from: each() calls use(is_there, key, index) ------------------------------------------ */
 
 template <typename BITS> struct wide_groups {
     const BITS *maxima;
     int64_t count;
+    int run_bits;
+    BITS held[WIDE_HELD];
 
     __device__ __forceinline__ int64_t last() const
     {
         return count - 1;
     }
+    /* The group of the block's slot: its runs stand side by side in the slots. */
+    __device__ __forceinline__ int64_t at(int64_t slot) const
+    {
+        const int64_t run = (slot >> run_bits) * gridDim.x + blockIdx.x;
+
+        return run << run_bits | (slot & ((1 << run_bits) - 1));
+    }
+    __device__ __forceinline__ BITS fetch(int64_t group) const
+    {
+        return group < count ? __ldcg(&maxima[group]) : 0;
+    }
+    __device__ __forceinline__ void hold()
+    {
+#pragma unroll
+        for (int i = 0; i < WIDE_HELD; i++)
+            held[i] = fetch(at(i * WIDE_BLOCK + threadIdx.x));
+    }
     template <typename USE> __device__ __forceinline__ void each(USE use) const
     {
-        const int64_t step = static_cast<int64_t>(gridDim.x) * WIDE_BLOCK;
+        int64_t slot = threadIdx.x, group = at(slot);
 
-        for (int64_t run = (threadIdx.x / 32 * static_cast<int64_t>(gridDim.x) + blockIdx.x) * 32;
-             run < count; run += step) {
-            const int64_t group = run + threadIdx.x % 32;
-
-            use(group < count, group < count ? __ldcg(&maxima[group]) : 0, group);
-        }
+#pragma unroll
+        for (int i = 0; i < WIDE_HELD; i++, slot += WIDE_BLOCK, group = at(slot))
+            use(group < count, held[i], group);
+        for (; group < count; slot += WIDE_BLOCK, group = at(slot))
+            use(true, fetch(group), group);
     }
 };
 
 template <typename BITS> struct wide_elements {
+    enum { WIDTH = maxima_elements<BITS>::WIDTH };
     struct maxima_span<BITS> span;
     const uint32_t *hits;
     int hit_count;
+
+    int held; /* of hits[], whose keys the warp has; -1: none */
+    unsigned there;
+    BITS keys[MAXIMA_LOADS][WIDTH];
 
     __device__ __forceinline__ int64_t last() const
     {
         return span.end - span.begin - 1;
     }
-    template <typename USE> __device__ __forceinline__ void each(USE use) const
+    __device__ __forceinline__ void hold(int hit)
     {
-        for (int h = threadIdx.x / 32; h < hit_count; h += WIDE_WARPS) {
-            const uint32_t group = hits[h];
-            const struct maxima_elements<BITS> in = {
-                span, &group, 1
-            };
-            BITS bits[MAXIMA_LOADS][in.WIDTH];
-            unsigned there[MAXIMA_LOADS];
+        const uint32_t group = hits[hit];
+        const struct maxima_elements<BITS> in = {
+            span, &group, 1
+        };
 
+        there = 0;
 #pragma unroll
-            for (int l = 0; l < MAXIMA_LOADS; l++)
-                there[l] = in.fetch(l * 32 + threadIdx.x % 32, bits[l]);
-            maxima_to_keys(span, bits);
+        for (int l = 0; l < MAXIMA_LOADS; l++)
+            there |= in.fetch(l * 32 + threadIdx.x % 32, keys[l]) << l * WIDTH;
+        maxima_to_keys(span, keys);
+        held = hit;
+    }
+    template <typename USE> __device__ __forceinline__ void each(USE use)
+    {
+        for (int hit = threadIdx.x / 32; hit < hit_count; hit += WIDE_WARPS) {
+            const int64_t first = hits[hit] * maxima_group<BITS>() - span.begin +
+                                  static_cast<int>(threadIdx.x % 32) * WIDTH;
+
+            if (hit != held)
+                hold(hit);
 #pragma unroll
-            for (int l = 0; l < MAXIMA_LOADS; l++)
-#pragma unroll
-                for (int j = 0; j < in.WIDTH; j++)
-                    use(there[l] >> j & 1, bits[l][j],
-                        in.index((l * 32 + threadIdx.x % 32) * in.WIDTH + j));
+            for (int i = 0; i < MAXIMA_LOADS * WIDTH; i++)
+                use(there >> i & 1, keys[i / WIDTH][i % WIDTH],
+                    first + i / WIDTH * 32 * WIDTH + i % WIDTH);
         }
     }
 };
@@ -153,9 +188,9 @@ static __device__ __forceinline__ struct wide_digit wide_next(int key_left, int 
 
 /* Bounds of the k-th best maximum of a group: that of no tile is above `high`, and k tiles have a group that
  * is not below `low`. Each block finds them by itself. */
-template <typename BITS>
+template <typename BITS, typename ITEM>
 static __device__ void wide_bounds(const BITS *tiles, int64_t count, uint64_t k,
-                                   struct wide_shared<BITS> *shared, BITS *low, BITS *high)
+                                   struct wide_shared<BITS, ITEM> *shared, BITS *low, BITS *high)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     BITS least = ~static_cast<BITS>(0), most = 0;
@@ -178,46 +213,70 @@ static __device__ void wide_bounds(const BITS *tiles, int64_t count, uint64_t k,
     *high = gpurun_warp_max(shared->highs[lane]);
 }
 
+/* Whether the digit says more of an item. All items have what is known of the tail, until all of the key is. */
 template <typename BITS>
-static __device__ __forceinline__ bool wide_matches(const struct wide_known<BITS> &known, BITS key,
-                                                    uint64_t tail)
+static __device__ __forceinline__ bool wide_matches(const struct wide_known<BITS> &known,
+                                                    struct wide_digit d, BITS key, uint64_t tail)
 {
     return (key & known.key_mask) == known.key_prefix &&
-           (tail & known.tail_mask) == known.tail_prefix;
+           (!d.is_tail || (tail & known.tail_mask) == known.tail_prefix);
 }
 
 template <typename BITS>
 static __device__ __forceinline__ bool wide_is_selected(const struct wide_known<BITS> &known,
                                                         BITS key, uint64_t tail)
 {
-    const BITS upper = key & known.key_mask;
-
-    return upper > known.key_prefix ||
-           (upper == known.key_prefix && (tail & known.tail_mask) >= known.tail_prefix);
+    return key > known.key_prefix || (key == known.key_prefix && tail >= known.tail_prefix);
 }
 
-/* Adds a warp's digits to the block's bins, all at once where they are the same. */
-static __device__ __forceinline__ void wide_tally(unsigned *bins, bool counts, unsigned digit)
+static __device__ __forceinline__ unsigned wide_warp_sum(unsigned count)
 {
-    const unsigned lanes = __ballot_sync(0xffffffffu, counts);
+    for (int distance = 16; distance > 0; distance /= 2)
+        count += __shfl_xor_sync(0xffffffffu, count, distance);
+    return count;
+}
+
+/* So many of one digit that follow each other in a thread. */
+struct wide_run {
+    unsigned digit, count;
+};
+
+static __device__ __forceinline__ void wide_count(unsigned *bins, struct wide_run *run,
+                                                  unsigned digit)
+{
+    if (digit != run->digit) {
+        if (run->count > 0)
+            atomicAdd(&bins[run->digit], run->count);
+        run->digit = digit;
+        run->count = 0;
+    }
+    run->count++;
+}
+
+/* Adds what the lanes' runs end with to the block's bins, all at once where the digits are the same. */
+static __device__ __forceinline__ void wide_tally(unsigned *bins, struct wide_run run)
+{
+    const unsigned lanes = __ballot_sync(0xffffffffu, run.count > 0);
 
     if (lanes == 0)
         return;
 
-    const unsigned first = __shfl_sync(0xffffffffu, digit, __ffs(lanes) - 1);
+    const unsigned first = __shfl_sync(0xffffffffu, run.digit, __ffs(lanes) - 1);
 
-    if (__all_sync(0xffffffffu, !counts || digit == first)) {
+    if (__all_sync(0xffffffffu, run.count == 0 || run.digit == first)) {
+        const unsigned count = wide_warp_sum(run.count);
+
         if (threadIdx.x % 32 == 0)
-            atomicAdd(&bins[first], static_cast<unsigned>(__popc(lanes)));
-    } else if (counts) {
-        atomicAdd(&bins[digit], 1u);
+            atomicAdd(&bins[first], count);
+    } else if (run.count > 0) {
+        atomicAdd(&bins[run.digit], run.count);
     }
 }
 
 /* Takes the digit of the k-th best item, which the grid's bins hold, or the block's where these are NULL, into what is
  * known. */
-template <typename BITS>
-static __device__ void wide_pick(struct wide_shared<BITS> *shared, const unsigned *bins,
+template <typename BITS, typename ITEM>
+static __device__ void wide_pick(struct wide_shared<BITS, ITEM> *shared, const unsigned *bins,
                                  struct wide_digit d)
 {
     const int high = WIDE_BINS - 1 - 2 * static_cast<int>(threadIdx.x), low = high - 1;
@@ -277,8 +336,8 @@ static __device__ __forceinline__ void wide_within(struct wide_known<BITS> *know
 }
 
 /* Adds the block's bins to the grid's, and waits for all blocks. */
-template <typename BITS>
-static __device__ __forceinline__ void wide_add(const struct wide_shared<BITS> *shared,
+template <typename BITS, typename ITEM>
+static __device__ __forceinline__ void wide_add(const struct wide_shared<BITS, ITEM> *shared,
                                                 unsigned *bins)
 {
     for (int bin = threadIdx.x; bin < WIDE_BINS; bin += WIDE_BLOCK)
@@ -289,10 +348,10 @@ static __device__ __forceinline__ void wide_add(const struct wide_shared<BITS> *
 
 /* Finds what is to be known of the k-th best of more items, so that at most `spare` items too many are selected: of all
  * blocks with the grid's bins, of which `turn` comes next; else, without any, of the block's own. */
-template <typename BITS, typename SOURCE>
-static __device__ __forceinline__ void
-wide_find(const SOURCE &source, struct wide_known<BITS> known, uint64_t spare, unsigned *grid_bins,
-          struct wide_shared<BITS> *shared, int *turn)
+template <typename BITS, typename ITEM, typename SOURCE>
+static __device__ __forceinline__ void wide_find(SOURCE &source, struct wide_known<BITS> known,
+                                                 uint64_t spare, unsigned *grid_bins,
+                                                 struct wide_shared<BITS, ITEM> *shared, int *turn)
 {
     const uint64_t tail_last = wide_tail_last(source);
     int key_left = wide_bits(static_cast<BITS>(~known.key_mask));
@@ -305,6 +364,7 @@ wide_find(const SOURCE &source, struct wide_known<BITS> known, uint64_t spare, u
         const struct wide_digit d = wide_next(key_left, tail_left);
         unsigned *bins = grid_bins ? grid_bins + *turn * WIDE_BINS : NULL;
         const unsigned mask = (1u << d.bits) - 1;
+        struct wide_run run = {0, 0};
 
         *turn = bins ? (*turn + 1) % 3 : *turn;
         for (int bin = threadIdx.x; bin < WIDE_BINS; bin += WIDE_BLOCK)
@@ -317,9 +377,10 @@ wide_find(const SOURCE &source, struct wide_known<BITS> known, uint64_t spare, u
             const uint64_t tail = tail_last - static_cast<uint64_t>(index);
             const uint64_t number = d.is_tail ? tail : key;
 
-            wide_tally(shared->bins, is_there && wide_matches(known, key, tail),
-                       static_cast<unsigned>(number >> d.shift) & mask);
+            if (is_there && wide_matches(known, d, key, tail))
+                wide_count(shared->bins, &run, static_cast<unsigned>(number >> d.shift) & mask);
         });
+        wide_tally(shared->bins, run);
         __syncthreads();
         if (bins)
             wide_add(shared, bins);
@@ -334,9 +395,9 @@ wide_find(const SOURCE &source, struct wide_known<BITS> known, uint64_t spare, u
 /* --- the kernel -------------------------------------------------------------------------------------- */
 
 /* The block's groups among those that were found. */
-template <typename BITS>
+template <typename BITS, typename ITEM>
 static __device__ void wide_hit(const struct wide_groups<BITS> &groups,
-                                struct wide_shared<BITS> *shared)
+                                struct wide_shared<BITS, ITEM> *shared)
 {
     const uint64_t tail_last = wide_tail_last(groups);
     const struct wide_known<BITS> known = shared->known;
@@ -360,10 +421,10 @@ static __device__ void wide_hit(const struct wide_groups<BITS> &groups,
 }
 
 /* Whether the block's groups alone have more than k elements of at least that key. */
-template <typename BITS>
-static __device__ __forceinline__ bool wide_has_more(const struct wide_elements<BITS> &elements,
+template <typename BITS, typename ITEM>
+static __device__ __forceinline__ bool wide_has_more(struct wide_elements<BITS> &elements,
                                                      BITS key_least, int64_t k,
-                                                     struct wide_shared<BITS> *shared)
+                                                     struct wide_shared<BITS, ITEM> *shared)
 {
     unsigned count = 0;
 
@@ -371,16 +432,18 @@ static __device__ __forceinline__ bool wide_has_more(const struct wide_elements<
         shared->sums[0] = 0;
     __syncthreads();
     elements.each([&](bool is_there, BITS key, int64_t) { count += is_there && key >= key_least; });
-    atomicAdd(&shared->sums[0], count);
+    count = wide_warp_sum(count);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&shared->sums[0], count);
     __syncthreads();
     return shared->sums[0] > k;
 }
 
 /* What is known at first of the k-th best of the block's own elements, all of which are in its groups. */
-template <typename BITS>
+template <typename BITS, typename ITEM>
 static __device__ __forceinline__ struct wide_known<BITS>
 wide_alone(const struct wide_elements<BITS> &elements, BITS low, BITS high, uint64_t k,
-           const struct wide_shared<BITS> *shared) {
+           const struct wide_shared<BITS, ITEM> *shared) {
     const struct maxima_span<BITS> &span = elements.span;
     const int64_t first = shared->hit_first * maxima_group<BITS>() - span.begin;
     const int64_t last = (shared->hit_last + int64_t{1}) * maxima_group<BITS>() - 1 - span.begin;
@@ -409,10 +472,10 @@ wide_together(const struct wide_elements<BITS> &elements, const struct wide_grou
 
 /* Puts the selected elements of all blocks into one list. A block takes its part at once; where there is no room for it,
  * the counter says so. */
-template <typename BITS, typename SOURCE>
+template <typename BITS, typename ITEM, typename SOURCE>
 static __device__ __forceinline__ void
-wide_collect(const SOURCE &source, const struct wide_known<BITS> &known,
-             struct wide_scratch<BITS> scratch, unsigned *counter, struct wide_shared<BITS> *shared)
+wide_collect(SOURCE &source, const struct wide_known<BITS> &known, ITEM *items, unsigned *counter,
+             struct wide_shared<BITS, ITEM> *shared)
 {
     const uint64_t tail_last = wide_tail_last(source);
     unsigned count = 0, total;
@@ -430,55 +493,59 @@ wide_collect(const SOURCE &source, const struct wide_known<BITS> &known,
         return;
     at += shared->first_found;
     source.each([&](bool is_there, BITS key, int64_t index) {
-        if (is_there && wide_is_selected(known, key, tail_last - static_cast<uint64_t>(index))) {
-            scratch.found_keys[at] = key;
-            scratch.found_indices[at++] = index;
-        }
+        if (is_there && wide_is_selected(known, key, tail_last - static_cast<uint64_t>(index)))
+            items[at++] = topk_pair<ITEM>(key, index);
     });
 }
 
-/* Ranks what was found, a warp per element, and writes the k best. */
-template <typename BITS>
-static __device__ void wide_write(const struct topk_rows &rows, int found,
-                                  struct wide_scratch<BITS> scratch,
-                                  struct wide_shared<BITS> *shared)
+/* Ranks what was found, one a lane; each warp compares with a part of all. Writes the k best. */
+template <typename BITS, typename ITEM>
+static __device__ __forceinline__ void wide_write(const struct topk_rows &rows, int found,
+                                                  const ITEM *items,
+                                                  struct wide_shared<BITS, ITEM> *shared)
 {
-    const int lane = threadIdx.x % 32;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int each = (found + WIDE_WARPS - 1) / WIDE_WARPS, from = warp * each;
+    const int here = from + each < found ? each : found - from;
 
-    for (int i = threadIdx.x; i < found; i += WIDE_BLOCK) {
-        shared->keys[i] = __ldcg(&scratch.found_keys[i]);
-        shared->indices[i] = __ldcg(&scratch.found_indices[i]);
-    }
-    __syncthreads();
-    for (int at = threadIdx.x / 32 * gridDim.x + blockIdx.x; at < found;
-         at += WIDE_WARPS * gridDim.x) {
-        const BITS key = shared->keys[at];
-        const int64_t index = shared->indices[at];
-        int rank = 0;
+    for (int i = lane; i < here; i += 32)
+        shared->items[warp][i] = items[from + i];
+    for (int first = blockIdx.x * WIDE_RANKED; first < found; first += gridDim.x * WIDE_RANKED) {
+        const bool is_there = first + lane < found;
+        const ITEM own = is_there ? items[first + lane] : ITEM{0};
+        unsigned rank = 0;
 
-#pragma unroll 4
-        for (int i = lane; i < found; i += 32)
-            rank += topk_before(shared->keys[i], shared->indices[i], key, index);
-        for (int distance = 16; distance > 0; distance /= 2)
-            rank += __shfl_xor_sync(0xffffffffu, rank, distance);
-        if (lane == 0 && rank < rows.k)
-            topk_write<BITS>(rows, 0, rank, index);
+        if (warp == 0)
+            shared->ranks[lane] = 0;
+        __syncthreads();
+#pragma unroll 16
+        for (int i = 0; i < here; i++)
+            rank = topk_count_better(shared->items[warp][i], own, rank);
+        atomicAdd(&shared->ranks[lane], rank);
+        __syncthreads();
+        if (warp == 0 && is_there && shared->ranks[lane] < rows.k)
+            maxima_write(rows, 0, static_cast<int>(shared->ranks[lane]),
+                         static_cast<BITS>(topk_pair_key(own)), topk_pair_index(own));
     }
     if (blockIdx.x == 0 && threadIdx.x == 0)
         rows.count[0] = rows.k;
 }
 
-template <typename BITS>
+template <typename BITS, typename ITEM>
 static __global__ void __launch_bounds__(WIDE_BLOCK)
-    topk_maxima_wide_kernel(struct topk_rows rows, struct wide_scratch<BITS> scratch)
+    topk_maxima_wide_kernel(struct topk_rows rows, struct wide_scratch<BITS, ITEM> scratch)
 {
     extern __shared__ __align__(16) char wide_memory[];
-    struct wide_shared<BITS> *shared = reinterpret_cast<struct wide_shared<BITS> *>(wide_memory);
+    struct wide_shared<BITS, ITEM> *shared =
+        reinterpret_cast<struct wide_shared<BITS, ITEM> *>(wide_memory);
     const struct maxima_span<BITS> span = maxima_span_of<BITS>(rows, 0);
     const int64_t count = (span.end + maxima_group<BITS>() - 1) / maxima_group<BITS>();
     const int64_t tiles = (count + MAXIMA_GROUPS - 1) / MAXIMA_GROUPS;
-    const struct wide_groups<BITS> groups = {
-        scratch.groups, count
+    struct wide_groups<BITS> groups = {
+        scratch.groups, count, rows.k > WIDE_ALONE_K_MAX ? int{WIDE_RUN_BITS} : int
+        {
+            WIDE_ALONE_RUN_BITS
+        }
     };
     struct wide_known<BITS> known = {
         0, 0, 0, 0, 0, 0
@@ -487,6 +554,7 @@ static __global__ void __launch_bounds__(WIDE_BLOCK)
     BITS low, high;
     int turn = 0;
 
+    groups.hold();
     wide_bounds(scratch.tiles, tiles, rows.k, shared, &low, &high);
     if (count > rows.k) {
         const int64_t last = rows.k * MAXIMA_GROUPS - 1;
@@ -498,8 +566,8 @@ static __global__ void __launch_bounds__(WIDE_BLOCK)
     wide_find(groups, known, spare, scratch.bins, shared, &turn);
     wide_hit(groups, shared);
 
-    const struct wide_elements<BITS> elements = {
-        span, shared->hits, shared->hit_count
+    struct wide_elements<BITS> elements = {
+        span, shared->hits, shared->hit_count, -1
     };
     const uint64_t group_tail = shared->known.tail_prefix;
 
@@ -522,20 +590,20 @@ static __global__ void __launch_bounds__(WIDE_BLOCK)
                       &turn);
             known = shared->known;
         }
-        wide_collect(elements, known, scratch, &scratch.found[round], shared);
+        wide_collect(elements, known, scratch.items, &scratch.found[round], shared);
         cooperative_groups::this_grid().sync();
         found = __ldcg(&scratch.found[round]);
         if (found <= MAXIMA_WIDE_FOUND)
             break;
         is_alone = false;
     }
-    wide_write(rows, static_cast<int>(found), scratch, shared);
+    wide_write(rows, static_cast<int>(found), scratch.items, shared);
 }
 
 /* --- launching ----------------------------------------------------------------------------------------- */
 
 struct wide_plan {
-    size_t bin_bytes, key_bytes, index_bytes;
+    size_t bin_bytes, item_bytes;
 };
 
 static struct wide_plan wide_plan_for(const struct gpurun_ctx *ctx)
@@ -543,59 +611,52 @@ static struct wide_plan wide_plan_for(const struct gpurun_ctx *ctx)
     struct wide_plan plan;
 
     plan.bin_bytes = MAXIMA_WIDE_ZEROS * sizeof(unsigned) + 2 * WIDE_BINS * sizeof(unsigned);
-    plan.key_bytes = MAXIMA_WIDE_FOUND * topk_state_of(ctx)->elem_bytes;
-    plan.index_bytes = MAXIMA_WIDE_FOUND * sizeof(int64_t);
+    plan.item_bytes =
+        MAXIMA_WIDE_FOUND * (topk_sort_is_wide(ctx) ? sizeof(topk_wide) : sizeof(topk_narrow));
     return plan;
 }
 
 /* One block per multiprocessor, so that all are resident: the launch refuses more. */
-template <typename BITS, bool REAL>
-static enum gpurun_status wide_launch(struct gpurun_ctx *ctx, struct topk_rows rows,
-                                      struct wide_scratch<BITS> scratch, int64_t tiles)
+template <typename BITS, typename ITEM>
+static enum gpurun_status wide_launch(struct gpurun_ctx *ctx, struct maxima_keys maxima,
+                                      int64_t tiles, void *memory)
 {
+    const size_t shared_bytes = sizeof(struct wide_shared<BITS, ITEM>);
     const int64_t most = ctx->device.sm_count;
+    char *free_scratch = static_cast<char *>(memory);
+    struct wide_scratch<BITS, ITEM> scratch;
     cudaLaunchAttribute attribute = {};
     cudaLaunchConfig_t config = {};
 
+    scratch.tiles = static_cast<const BITS *>(maxima.tiles);
+    scratch.groups = static_cast<const BITS *>(maxima.groups);
+    scratch.found =
+        static_cast<unsigned *>(topk_carve(&free_scratch, wide_plan_for(ctx).bin_bytes));
+    scratch.bins = scratch.found + MAXIMA_WIDE_ZEROS - WIDE_BINS;
+    scratch.items = reinterpret_cast<ITEM *>(free_scratch);
     attribute.id = cudaLaunchAttributeCooperative;
     attribute.val.cooperative = 1;
     config.gridDim = static_cast<unsigned>(tiles < most ? tiles : most);
     config.blockDim = WIDE_BLOCK;
-    config.dynamicSmemBytes = sizeof(struct wide_shared<BITS>);
+    config.dynamicSmemBytes = shared_bytes;
     config.stream = gpurun_cuda_stream(ctx);
     config.attrs = &attribute;
     config.numAttrs = 1;
-    GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(topk_maxima_wide_kernel<BITS>,
+    GPURUN_CUDA_TRY(ctx, cudaFuncSetAttribute(topk_maxima_wide_kernel<BITS, ITEM>,
                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                              sizeof(struct wide_shared<BITS>)));
-    GPURUN_CUDA_TRY(ctx, cudaLaunchKernelEx(&config, topk_maxima_wide_kernel<BITS>, rows, scratch));
+                                              static_cast<int>(shared_bytes)));
+    GPURUN_CUDA_TRY(ctx, cudaLaunchKernelEx(&config, topk_maxima_wide_kernel<BITS, ITEM>,
+                                            topk_rows_from(ctx, 0), scratch));
     return GPURUN_OK;
-}
-
-template <typename BITS, bool REAL>
-static enum gpurun_status wide_run(struct gpurun_ctx *ctx, struct topk_rows rows,
-                                   struct maxima_keys maxima, int64_t tiles, void *memory)
-{
-    const struct wide_plan plan = wide_plan_for(ctx);
-    char *free_scratch = static_cast<char *>(memory);
-    struct wide_scratch<BITS> scratch;
-
-    scratch.tiles = static_cast<const BITS *>(maxima.tiles);
-    scratch.groups = static_cast<const BITS *>(maxima.groups);
-    scratch.found = static_cast<unsigned *>(topk_carve(&free_scratch, plan.bin_bytes));
-    scratch.bins = scratch.found + MAXIMA_WIDE_ZEROS - WIDE_BINS;
-    scratch.found_keys = static_cast<BITS *>(topk_carve(&free_scratch, plan.key_bytes));
-    scratch.found_indices = static_cast<int64_t *>(topk_carve(&free_scratch, plan.index_bytes));
-    return wide_launch<BITS, REAL>(ctx, rows, scratch, tiles);
 }
 
 /* Why `k` does not go with the job, if it does not. */
 enum gpurun_status topk_maxima_wide_supported(struct gpurun_ctx *ctx)
 {
     const struct topk_options *o = topk_options_of(ctx);
-    const size_t needed = topk_state_of(ctx)->elem_bytes == 4
-                              ? sizeof(struct wide_shared<uint32_t>)
-                              : sizeof(struct wide_shared<uint64_t>);
+    const size_t needed = topk_sort_is_wide(ctx)
+                              ? sizeof(struct wide_shared<uint64_t, topk_wide>)
+                              : sizeof(struct wide_shared<uint32_t, topk_narrow>);
 
     if (o->rows > 1)
         return gpurun_fail(ctx, GPURUN_UNSUPPORTED, "k",
@@ -613,12 +674,14 @@ size_t topk_maxima_wide_scratch(struct gpurun_ctx *ctx)
 {
     const struct wide_plan plan = wide_plan_for(ctx);
 
-    return topk_align(plan.bin_bytes) + topk_align(plan.key_bytes) + topk_align(plan.index_bytes);
+    return topk_align(plan.bin_bytes) + topk_align(plan.item_bytes);
 }
 
 enum gpurun_status topk_maxima_wide_launch(struct gpurun_ctx *ctx, struct maxima_keys maxima,
                                            int64_t tiles, void *scratch)
 {
-    return TOPK_DISPATCH(topk_state_of(ctx), wide_run, ctx, topk_rows_from(ctx, 0), maxima, tiles,
-                         scratch);
+    if (topk_state_of(ctx)->elem_bytes == sizeof(uint64_t))
+        return wide_launch<uint64_t, topk_wide>(ctx, maxima, tiles, scratch);
+    return topk_sort_is_wide(ctx) ? wide_launch<uint32_t, topk_wide>(ctx, maxima, tiles, scratch)
+                                  : wide_launch<uint32_t, topk_narrow>(ctx, maxima, tiles, scratch);
 }

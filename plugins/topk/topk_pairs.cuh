@@ -44,6 +44,26 @@ static __host__ __device__ __forceinline__ int64_t topk_pair_index(ITEM item)
     return static_cast<int64_t>(item & low);
 }
 
+/* count, and one more where a is better than b. */
+static __device__ __forceinline__ unsigned topk_count_better(topk_narrow a, topk_narrow b,
+                                                             unsigned count)
+{
+    return count + (a < b);
+}
+
+/* By the borrow of a - b: half the instructions of a comparison. */
+static __device__ __forceinline__ unsigned topk_count_better(topk_wide a, topk_wide b,
+                                                             unsigned count)
+{
+    unsigned borrow;
+
+    asm("{.reg .u64 t; sub.cc.u64 t, %1, %3; subc.cc.u64 t, %2, %4; subc.u32 %0, 0, 0;}"
+        : "=r"(borrow)
+        : "l"(static_cast<uint64_t>(a)), "l"(static_cast<uint64_t>(a >> 64)),
+          "l"(static_cast<uint64_t>(b)), "l"(static_cast<uint64_t>(b >> 64)));
+    return count - borrow;
+}
+
 /* The bits that a key was made of; of NaNs and zeros, one that has that key. */
 template <typename BITS>
 static __host__ __device__ __forceinline__ BITS topk_bits_of_key(BITS key, bool is_real,

@@ -100,7 +100,7 @@ static __global__ void __launch_bounds__(SORT_SPREAD_BLOCK)
         __syncwarp();
 #pragma unroll 16
         for (int i = 0; i < here; i++)
-            rank += parts[warp][i] < own;
+            rank = topk_count_better(parts[warp][i], own, rank);
     }
     atomicAdd(&ranks[lane], rank);
     __syncthreads();
