@@ -18,6 +18,7 @@ enum {
     STREAM_BYTES = 1 << 23, /* of an answer that goes past the cache */
     STREAM_ALIGNMENT = 32,
     ALIGNMENT = 64, /* of lines, and of what is kept from row to row */
+    STRIPS = 3,     /* that go down side by side: the edges and what is between */
 };
 
 _Static_assert(2 * (int)EDGE >= (int)REACH_MOST &&
@@ -28,9 +29,9 @@ _Static_assert(2 * (int)EDGE >= (int)REACH_MOST &&
 struct worker {
     const struct gpurun_ctx *ctx;
     const struct conv_cpu *cpu;
-    char *lines; /* a ring of as many as a strip has */
-    size_t line_bytes;
-    void *state;
+    int strips;  /* that go down side by side, at the most */
+    char *rooms; /* one for each: a ring of lines, then what is kept from row to row */
+    size_t line_bytes, ring_bytes, room_bytes;
     int64_t band;         /* rows that are taken at a time */
     int64_t elems, reach; /* of a row of the image; from a mask's first element to its last */
     int64_t left;         /* elements from there to the mask's centre; crop: 0 */
@@ -124,32 +125,32 @@ static const char *place_in(const struct worker *w, int64_t y, int64_t e)
            (row * s->in_pitch + between(0, e, w->elems - 1)) * (int64_t)elem_bytes(w->ctx);
 }
 
-/* Elements `at` to `at` + strip->elems of rows `begin` to `end` of the answer. */
-static void run_strip(const struct worker *w, struct conv_cpu_strip *strip, int64_t at,
-                      int64_t begin, int64_t end)
+/* Works out row y of the answer, between `begin` and `end`: its lines are there. */
+static void run_row(const struct worker *w, struct conv_cpu_strip *strip, int64_t y, int64_t begin,
+                    int64_t end)
 {
     const struct conv_state *s = conv_state_of(w->ctx);
-    const int64_t height = s->mask.height, from = at - w->left;
-    const size_t pitch = (size_t)s->out_pitch * elem_bytes(w->ctx);
-    const int64_t top =
-        s->border == CONV_CROP ? 0 : -(height / 2); /* the first row that row 0 needs */
-    char *out =
-        (char *)s->filtered->host + (size_t)(begin * s->out_pitch + at) * elem_bytes(w->ctx);
+    const size_t size = elem_bytes(w->ctx);
+    char *const out = (char *)s->filtered->host + (size_t)(y * s->out_pitch + strip->at) * size;
 
-    for (int64_t i = -height; i < end - begin; i++) {
-        char *line = w->lines + (size_t)((i + height) % (height + 1)) * w->line_bytes;
+    strip->is_first = y == begin;
+    strip->next_out = y + 1 < end ? out + (size_t)s->out_pitch * size : out;
+    w->cpu->down(w->cpu, strip, out);
+}
 
-        memmove(strip->lines, strip->lines + 1, (size_t)height * sizeof *strip->lines);
-        strip->lines[height] =
-            get_line(w, line, begin + i + top + height, from, from + strip->elems + w->reach);
-        if (i < 0)
-            continue;
-        strip->is_first = i == 0;
-        strip->next_in = place_in(w, begin + i + top + height + 1, from);
-        strip->next_out = i + 1 < end - begin ? out + pitch : out;
-        w->cpu->down(w->cpu, strip, out);
-        out += pitch;
-    }
+/* The line that follows those which row y of the answer needs, of a band that begins with row `begin`. */
+static void follow_line(const struct worker *w, struct conv_cpu_strip *strip, int64_t y,
+                        int64_t begin)
+{
+    const struct conv_state *s = conv_state_of(w->ctx);
+    const int64_t height = s->mask.height, from = strip->at - w->left;
+    const int64_t next = y + height - (s->border == CONV_CROP ? 0 : height / 2);
+    char *const line = strip->room + (size_t)((y - begin + height) % (height + 1)) * w->line_bytes;
+
+    memmove(strip->lines, strip->lines + 1, (size_t)height * sizeof *strip->lines);
+    strip->lines[height] = get_line(w, line, next, from, from + strip->elems + w->reach);
+    for (int64_t k = 0; k < 2; k++)
+        strip->next_in[k] = place_in(w, next + 1 + k, from);
 }
 
 static int64_t least_of(int64_t a, int64_t b)
@@ -157,16 +158,15 @@ static int64_t least_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* How many elements of a row of the answer to take from `at` on. Of floats few at an edge, and then as many as
- * need nothing from beyond one. Lines of bytes are short, and copied they start aligned, which wins more than
- * the copy costs. */
+/* How many elements of a row of the answer to take from `at` on. In place few at an edge, and then as many as need
+ * nothing from beyond one. */
 static int64_t strip_elems(const struct worker *w, int64_t at)
 {
     const int64_t left = conv_out_elems(w->ctx) - at;
     const int64_t inside = w->elems - CONV_CPU_SLACK - w->reach - (at - w->left);
     const int64_t edge = at < w->left ? EDGE : 0;
 
-    if (elem_bytes(w->ctx) == 1) {
+    if (!w->cpu->in_place) {
         const int64_t strips = (left + w->cpu->strip_most - 1) / w->cpu->strip_most,
                       fair = (left + strips - 1) / strips;
 
@@ -177,16 +177,40 @@ static int64_t strip_elems(const struct worker *w, int64_t at)
     return edge > 0 ? edge : least_of(inside - inside % EDGE, w->cpu->strip_most);
 }
 
+/* Takes the strips from column `at` on that go down together. Returns how many these are. */
+static int take_strips(const struct worker *w, struct conv_cpu_strip *strips, int64_t at)
+{
+    int count = 0;
+
+    for (; count < w->strips && at < conv_out_elems(w->ctx); count++) {
+        struct conv_cpu_strip *strip = &strips[count];
+
+        strip->at = at;
+        strip->elems = strip_elems(w, at);
+        strip->room = w->rooms + (size_t)count * w->room_bytes;
+        strip->state = strip->room + w->ring_bytes;
+        at += strip->elems;
+    }
+    return count;
+}
+
 /* Rows `begin` to `end` of the answer. */
-static void run_band(const struct worker *w, struct conv_cpu_strip *strip, int64_t begin,
-                     int64_t end)
+static void run_band(const struct worker *w, int64_t begin, int64_t end)
 {
     const struct conv_state *s = conv_state_of(w->ctx);
     const int64_t elems = conv_out_elems(w->ctx);
+    struct conv_cpu_strip strips[STRIPS];
 
-    for (int64_t at = 0; at < elems; at += strip->elems) {
-        strip->elems = strip_elems(w, at);
-        run_strip(w, strip, at, begin, end);
+    for (int64_t at = 0; at < elems;) {
+        const int count = take_strips(w, strips, at);
+
+        for (int64_t y = begin - s->mask.height; y < end; y++)
+            for (int k = 0; k < count; k++) {
+                follow_line(w, &strips[k], y, begin);
+                if (y >= begin)
+                    run_row(w, &strips[k], y, begin, end);
+            }
+        at = strips[count - 1].at + strips[count - 1].elems;
     }
     for (int64_t y = begin; y < end && s->border == CONV_FRAME; y++)
         frame_row(w->ctx,
@@ -220,6 +244,7 @@ static struct conv_cpu choose(const struct gpurun_ctx *ctx)
                            .scale = (float)o->scale,
                            .bias = (float)o->bias,
                            .channels = o->channels,
+                           .in_place = s->mask.is_real,
                            .strip_most = STRIP_MOST,
                            .band = BAND,
                            .is_streamed = is_streamed(ctx)};
@@ -244,7 +269,6 @@ static struct conv_cpu choose(const struct gpurun_ctx *ctx)
 static void run_bands(const struct worker *w, int64_t *next)
 {
     const int64_t rows = conv_state_of(w->ctx)->out_height;
-    struct conv_cpu_strip strip = {.state = w->state};
 
     for (;;) {
         int64_t begin;
@@ -256,7 +280,7 @@ static void run_bands(const struct worker *w, int64_t *next)
         }
         if (begin >= rows)
             return;
-        run_band(w, &strip, begin, rows - begin < w->band ? rows : begin + w->band);
+        run_band(w, begin, rows - begin < w->band ? rows : begin + w->band);
     }
 }
 
@@ -284,11 +308,12 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
                            .cpu = &cpu,
                            .elems = o->width * o->channels,
                            .reach = (s->mask.width - 1) * o->channels,
+                           .strips = cpu.in_place ? STRIPS : 1,
                            .band = band_rows(s->out_height, ctx->threads, cpu.band)};
     const int64_t longest = conv_out_elems(ctx) < STRIP_MOST ? conv_out_elems(ctx) : STRIP_MOST;
     const int64_t bands = (s->out_height + plain.band - 1) / plain.band;
     const int64_t threads = ctx->threads < bands ? ctx->threads : bands;
-    size_t line_bytes, bytes;
+    size_t bytes;
     char *memory;
     int64_t next = 0;
 
@@ -297,8 +322,9 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
     plain.left = s->border == CONV_CROP ? 0 : plain.reach / 2;
     plain.line_bytes =
         rounded_up((size_t)(longest + plain.reach + CONV_CPU_SLACK) * elem_bytes(ctx));
-    line_bytes = plain.line_bytes * (size_t)(s->mask.height + 1);
-    bytes = line_bytes + rounded_up(cpu.state_bytes);
+    plain.ring_bytes = plain.line_bytes * (size_t)(s->mask.height + 1);
+    plain.room_bytes = plain.ring_bytes + rounded_up(cpu.state_bytes);
+    bytes = plain.room_bytes * (size_t)plain.strips;
     memory = aligned_alloc(ALIGNMENT, (size_t)threads * bytes);
     if (!memory)
         return gpurun_fail(ctx, GPURUN_NO_MEMORY, "threads",
@@ -308,8 +334,9 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
     for (int64_t i = 0; i < threads; i++) {
         struct worker w = plain;
 
-        w.lines = memset(memory + (size_t)i * bytes, 0, bytes);
-        w.state = w.lines + line_bytes;
+        w.rooms = memory + (size_t)i * bytes;
+        for (int k = 0; k < w.strips; k++)
+            memset(w.rooms + (size_t)k * w.room_bytes, 0, w.ring_bytes);
         run_bands(&w, &next);
         conv_cpu_stream_end();
     }

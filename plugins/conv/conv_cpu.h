@@ -19,13 +19,14 @@ enum {
 
 /* Some columns of a band, row by row from the top. */
 struct conv_cpu_strip {
-    int64_t elems; /* of a row of the answer */
+    int64_t at, elems; /* of a row of the answer: the first, and how many */
+    char *room;        /* for lines that are copied */
     /* Those under the mask, top to bottom, then the one that comes next. */
     const char *lines[CONV_SIZE_MAX + 1];
-    const char *next_in; /* where the row of the image stands that is got next */
-    char *next_out;      /* where the next row's results go */
-    bool is_first;       /* of its band */
-    void *state;         /* what is kept from row to row, aligned for vectors */
+    const char *next_in[2]; /* where the rows of the image stand that are got next */
+    char *next_out;         /* where the next row's results go; of a band's last row, its own */
+    bool is_first;          /* of its band */
+    void *state;            /* what is kept from row to row, aligned for vectors */
 };
 
 struct conv_cpu {
@@ -36,6 +37,7 @@ struct conv_cpu {
     bool is_unsigned;   /* no weight is negative, so sums of 16 bits are taken without a sign */
     bool is_narrow;     /* nor is there a factor, and with what is added they fit 16 bits */
     bool is_streamed;   /* results go past the cache: rows begin at multiples of 32 bytes */
+    bool in_place;      /* rows are read where they stand, but for their ends */
     int64_t strip_most; /* elements of a row that are taken at a time */
     int64_t band;       /* rows that a thread takes at a time, about */
     size_t state_bytes; /* of what it keeps from row to row */
@@ -73,7 +75,7 @@ static inline void conv_cpu_stream_end(void)
 static inline void conv_cpu_fetch(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip,
                                   int64_t at, int64_t bytes)
 {
-    const char *in = strip->next_in + at, *out = strip->next_out + at;
+    const char *in = strip->next_in[0] + at, *out = strip->next_out + at;
 
     for (int64_t i = 0; i < bytes; i += 64) {
         __builtin_prefetch(in + i);

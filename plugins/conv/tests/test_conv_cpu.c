@@ -78,10 +78,11 @@ static int64_t sum_at(const struct job *job, int64_t y, int64_t e)
     return sum;
 }
 
-/* floor(sum / 2^shift + 100.5), with ties to even on request, saturated. */
+/* floor(sum / 2^shift + 100.5), or without the 100 where nothing is added, with ties to even on request, saturated. */
 static int result_of(int64_t sum, const struct conv_tail *tail)
 {
-    const double exact = (double)sum * tail->multiplier * ldexp(1, -tail->shift) + 100;
+    const double bias = tail->add > 0 ? 100 : 0;
+    const double exact = (double)sum * tail->multiplier * ldexp(1, -tail->shift) + bias;
     const double result = tail->is_even ? rint(exact) : floor(exact + 0.5);
 
     return result < 0 ? 0 : result > 255 ? 255 : (int)result;
@@ -289,8 +290,47 @@ START_TEST(rows_of_whole_strips)
     struct job *job = job_new("sharpen3", width, 5, 1, image);
 
     job->state.tail = tail_of(1, 3, false, false);
-    expect_right(job);
+    expect_rows(job, 1);
     job_free(job);
+    free(image);
+}
+END_TEST
+
+/* Masks that go two rows at a time, and one that does not: whole and smaller ones, that read the same from below and do not.
+ * Answers of one row, of an even and an odd number, in one band and in two; rows that end within a chunk and with one,
+ * within a run and with one, that are copied and that are read where they stand. */
+START_TEST(small_masks)
+{
+    static const char *const masks[] = {
+        "sharpen3",
+        "sharpen5",
+        "1 2 3 / -4 5 6 / 7 -8 9",
+        "1 -2 3 / -4 50 6 / 1 -2 3",
+        "1 2 -3 / 0 0 0 / -3 2 1",
+        "1 2 3 4 5 / -6 7 -8 9 1 / 2 3 4 5 6 / 7 -8 9 1 -2 / 3 4 5 6 7",
+        "1 2 3 4 5 / -6 7 -8 9 1 / 2 3 4 5 6 / -6 7 -8 9 1 / 1 2 3 4 5",
+        "1 2 3 / -4 5 6 / 7 -8 9 / 1 2 -3 / 4 5 6",
+        "1 2 3 4 5 / -6 7 -8 9 1 / 2 3 4 5 6",
+        "1 -2 5 -4 3",
+        "1 / -2 / 5 / -4 / 3",
+        "1 / -2 / 5",
+        "-3"};
+    static const int64_t widths[] = {1, 64, 127, 512, 575, 705, 1090};
+    static const int64_t heights[] = {1, 2, 5, 131, 301, 128};
+    enum { WIDTH_MOST = 1090 + 4, HEIGHT_MOST = 301 + 4, CHANNELS_MOST = 4 };
+    const char *const text = masks[_i / GPURUN_COUNT(widths)];
+    uint8_t *image = make_image(WIDTH_MOST * HEIGHT_MOST * CHANNELS_MOST);
+
+    for (size_t k = 0; k < GPURUN_COUNT(heights); k++) {
+        const int64_t width = widths[_i % GPURUN_COUNT(widths)] + 4, height = heights[k] + 4;
+        struct job *job = job_new(text, width, height, k % 3 == 0 ? 1 : 2 + (int64_t)k % 3, image);
+
+        job->state.tail = (struct conv_tail){.multiplier = 1};
+        expect_rows(job, 1);
+        job->state.tail = tail_of(1, 2, false, false);
+        expect_rows(job, 1);
+        job_free(job);
+    }
     free(image);
 }
 END_TEST
@@ -382,6 +422,7 @@ int main(void)
     tcase_add_loop_test(sums, columns_as_heavy_as_words_hold, 0, 6);
     tcase_add_loop_test(sums, rows_longer_than_a_strip, 0, 18);
     tcase_add_loop_test(sums, rows_of_whole_strips, 0, 5);
+    tcase_add_loop_test(sums, small_masks, 0, 13 * 7);
     tcase_add_loop_test(sums, small_weights, 0, 48);
     tcase_add_loop_test(sums, answers_past_the_cache, 0, 5);
     tcase_add_test(sums, floats_past_the_cache);
