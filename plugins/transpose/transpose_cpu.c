@@ -103,7 +103,8 @@ DEFINE_TURN(turn_8, , uint64_t, 2, 1, LOAD_ONE, LOW_2, HIGH_2)
 
 /* The lower half from `from` on, the upper from `below` bytes further on. */
 #define LOAD_TWO(from, below)                                                                      \
-    __builtin_shufflevector(load_pack(from), load_pack((from) + (below)), 0, 1, 2, 3)
+    _mm256_inserti128_si256(_mm256_castsi128_si256((__m128i)load_pack(from)),                      \
+                            (__m128i)load_pack((from) + (below)), 1)
 
 DEFINE_TURN(turn_1_avx2, AVX2, uint8_t, 16, 2, LOAD_TWO, WIDE_LOW_16, WIDE_HIGH_16)
 DEFINE_TURN(turn_2_avx2, AVX2, uint16_t, 8, 2, LOAD_TWO, WIDE_LOW_8, WIDE_HIGH_8)
@@ -283,24 +284,31 @@ static inline void gather_line(struct gather *g)
     g->rows--;
 }
 
-/* Writes a row, its whole lines past the cache where the machine can. A line is gathered for each: memory is read and
- * written at the same time. */
-typedef void stream_row(char *to, const char *from, size_t bytes, struct gather *next);
+/* Writes rows that stand RUN_PITCH apart, their whole lines past the cache where the machine can. A line is gathered
+ * for each: memory is read and written at the same time. */
+typedef void stream_rows(char *to, size_t pitch, const char *from, size_t bytes, int64_t rows,
+                         struct gather *next);
 
-#define DEFINE_STREAM_ROW(name, attributes, STORE_LINE)                                            \
-    attributes static void name(char *to, const char *from, size_t bytes, struct gather *next)     \
+#define DEFINE_STREAM_ROWS(name, attributes, STORE_LINE)                                           \
+    attributes static void name(char *to, size_t pitch, const char *from, size_t bytes,            \
+                                int64_t rows, struct gather *next)                                 \
     {                                                                                              \
-        const size_t before = (LINE - (uintptr_t)to % LINE) % LINE,                                \
-                     first = before < bytes ? before : bytes;                                      \
-        const size_t done = first + (bytes - first) / LINE * LINE;                                 \
+        struct gather gather = *next; /* apart from what is written: it stays in registers */      \
                                                                                                    \
-        memcpy(to, from, first);                                                                   \
-        for (size_t at = first; at < done; at += LINE) {                                           \
-            gather_line(next);                                                                     \
-            STORE_LINE(to + at, from + at);                                                        \
+        for (int64_t k = 0; k < rows; k++, to += pitch, from += RUN_PITCH) {                       \
+            const size_t before = (LINE - (uintptr_t)to % LINE) % LINE,                            \
+                         first = before < bytes ? before : bytes;                                  \
+            const size_t done = first + (bytes - first) / LINE * LINE;                             \
+                                                                                                   \
+            memcpy(to, from, first);                                                               \
+            for (size_t at = first; at < done; at += LINE) {                                       \
+                gather_line(&gather);                                                              \
+                STORE_LINE(to + at, from + at);                                                    \
+            }                                                                                      \
+            memcpy(to + done, from + done, bytes - done);                                          \
+            gather_line(&gather);                                                                  \
         }                                                                                          \
-        memcpy(to + done, from + done, bytes - done);                                              \
-        gather_line(next);                                                                         \
+        *next = gather;                                                                            \
     }
 
 #ifdef __x86_64__
@@ -318,26 +326,26 @@ AVX2 static inline void store_line_avx2(char *to, const char *from)
                             _mm256_loadu_si256((const __m256i *)(const void *)from + i));
 }
 
-DEFINE_STREAM_ROW(stream_row_any, , store_line)
-DEFINE_STREAM_ROW(stream_row_avx2, AVX2, store_line_avx2)
+DEFINE_STREAM_ROWS(stream_rows_any, , store_line)
+DEFINE_STREAM_ROWS(stream_rows_avx2, AVX2, store_line_avx2)
 
-static stream_row *stream_row_pick(void)
+static stream_rows *stream_rows_pick(void)
 {
-    return __builtin_cpu_supports("avx2") ? stream_row_avx2 : stream_row_any;
+    return __builtin_cpu_supports("avx2") ? stream_rows_avx2 : stream_rows_any;
 }
 
-/* Before another thread reads what a stream_row has written. */
+/* Before another thread reads what stream_rows has written. */
 static inline void stream_end(void)
 {
     _mm_sfence();
 }
 #else
 #define STORE_LINE(to, from) memcpy(to, from, LINE)
-DEFINE_STREAM_ROW(stream_row_any, , STORE_LINE)
+DEFINE_STREAM_ROWS(stream_rows_any, , STORE_LINE)
 
-static stream_row *stream_row_pick(void)
+static stream_rows *stream_rows_pick(void)
 {
-    return stream_row_any;
+    return stream_rows_any;
 }
 
 static inline void stream_end(void)
@@ -378,7 +386,7 @@ static void gather_rest(struct gather *g)
 static void put_panel(const struct mover *m, const struct block *b, const char *panel,
                       struct gather *next)
 {
-    stream_row *const stream = stream_row_pick();
+    stream_rows *const stream = stream_rows_pick();
     const size_t pitch = panel_pitch(m, b), run = (size_t)b->rows * m->size;
     _Alignas(LINE) char turned[LINE * RUN_PITCH];
 
@@ -386,8 +394,8 @@ static void put_panel(const struct mover *m, const struct block *b, const char *
         for (int64_t row = 0; row < b->rows; row += m->side)
             m->turn(panel + (size_t)row * pitch + (size_t)col * m->size, pitch,
                     turned + (size_t)row * m->size, RUN_PITCH);
-        for (int64_t k = 0; k < m->side && col + k < b->cols; k++)
-            stream(b->out + (size_t)(col + k) * b->pitch_out, turned + k * RUN_PITCH, run, next);
+        stream(b->out + (size_t)col * b->pitch_out, b->pitch_out, turned, run,
+               b->cols - col < m->side ? b->cols - col : m->side, next);
     }
     gather_rest(next);
 }
