@@ -20,7 +20,8 @@ enum {
     PANEL_BYTES = 1 << 19,  /* of one; */
     PANEL_ROWS = 128,       /* of one, where rows of the answer begin at lines; else */
     PANEL_RUN = 1 << 10,    /* bytes of its rows once turned, as lines at their ends cost more */
-    SWAP_SIDE = 512, /* of a block that changes places with another, of PANEL_RUN bytes at most */
+    SWAP_SIDE = 512, /* of a block that changes places with another, of PANEL_RUN bytes at most, */
+    SWAP_AHEAD = 4,  /* and rows of it from one that is gathered to one that is fetched */
     RUN_PITCH = PANEL_RUN + LINE, /* so that they do not compete for places in the cache */
     COPY_PIECE = 1 << 20,         /* bytes */
     TILE_MOST = LINE * LINE,      /* bytes: 64 rows of 64 elements of one byte */
@@ -262,15 +263,16 @@ struct gather {
     const char *from;
     char *to;
     size_t pitch_from, pitch_to, bytes, at;
+    size_t ahead; /* bytes from a line to the one that is fetched */
     int64_t rows;
 };
 
-/* The line below it is fetched: where it will be wanted only after a whole row, but no hardware foresees the jump. */
+/* A line some rows below is fetched, which may lie beyond the panel: no hardware foresees the jump from row to row. */
 static inline void gather_line(struct gather *g)
 {
     if (g->rows == 0)
         return;
-    __builtin_prefetch(g->from + (g->rows > 1 ? g->pitch_from : 0) + g->at);
+    __builtin_prefetch((const void *)((uintptr_t)g->from + g->at + g->ahead));
     if (g->bytes - g->at >= LINE) /* of a size that the compiler knows */
         memcpy(g->to + g->at, g->from + g->at, LINE);
     else
@@ -365,13 +367,15 @@ static size_t panel_pitch(const struct mover *m, const struct block *b)
     return rounded_up((size_t)b->cols * m->size) + LINE;
 }
 
-static struct gather gather_of(const struct mover *m, const struct block *b, char *panel)
+static struct gather gather_of(const struct mover *m, const struct block *b, char *panel,
+                               size_t rows_ahead)
 {
     return (struct gather){.from = b->in,
                            .to = panel,
                            .pitch_from = b->pitch_in,
                            .pitch_to = panel_pitch(m, b),
                            .bytes = (size_t)b->cols * m->size,
+                           .ahead = rows_ahead * b->pitch_in,
                            .rows = b->rows};
 }
 
@@ -459,7 +463,7 @@ static void move_panels(const struct gpurun_ctx *ctx, const struct mover *m, con
 
     for (int64_t n = begin; n <= end; n++, b = next) {
         next = n < end ? chunk_at(ctx, m, cut, n) : (struct block){0};
-        gather = gather_of(m, &next, panels[n % 2]);
+        gather = gather_of(m, &next, panels[n % 2], 1);
         put_panel(m, &b, panels[(n + 1) % 2], &gather);
     }
     stream_end();
@@ -512,45 +516,64 @@ static void swap_tiles(const struct mover *m, const struct block *matrix, int64_
     put_tile(m, lower_tile, &lower, lower.pitch_in);
 }
 
-_Static_assert(SWAP_SIDE *(PANEL_RUN + LINE) <= PANEL_BYTES + PANEL_RUN * LINE,
-               "a block that changes places fits a panel");
-
-/* What mirrored blocks are gathered in. */
-struct swap_room {
-    _Alignas(LINE) char upper[PANEL_BYTES + PANEL_RUN * LINE],
-        lower[PANEL_BYTES + PANEL_RUN * LINE];
+/* Mirrored blocks, which are one and the same on the diagonal, and what they are gathered in. */
+struct pair {
+    struct block upper, lower;
+    char *upper_panel, *lower_panel;
+    bool is_one;
 };
 
-/* The same for blocks of `side` rows and columns, in memory: both are gathered before either is written. */
-static void swap_blocks(const struct mover *m, const struct block *matrix, int64_t row, int64_t col,
-                        int64_t side, struct swap_room *room)
+/* The blocks at (row, col) and (col, row), or right of the matrix none. */
+static struct pair pair_at(const struct mover *m, const struct block *matrix, int64_t row,
+                           int64_t col, int64_t side)
 {
-    struct block upper = part_of(m, matrix, row, col), lower = part_of(m, matrix, col, row);
-    struct gather from_upper, from_lower, none = {0};
+    struct pair pair = {.is_one = row == col};
 
-    upper.rows = lower.cols = upper.rows < side ? upper.rows : side;
-    upper.cols = lower.rows = upper.cols < side ? upper.cols : side;
-    from_upper = gather_of(m, &upper, room->upper);
-    from_lower = gather_of(m, &lower, room->lower);
-    gather_rest(&from_upper);
-    if (row != col)
-        gather_rest(&from_lower);
-    put_panel(m, &upper, room->upper, &none);
-    if (row != col)
-        put_panel(m, &lower, room->lower, &none);
+    if (col >= matrix->cols)
+        return pair;
+    pair.upper = part_of(m, matrix, row, col);
+    pair.lower = part_of(m, matrix, col, row);
+    pair.upper.rows = pair.lower.cols = pair.upper.rows < side ? pair.upper.rows : side;
+    pair.upper.cols = pair.lower.rows = pair.upper.cols < side ? pair.upper.cols : side;
+    return pair;
 }
 
-/* The tiles or blocks of a strip of them, from the diagonal on. */
-static void swap_strip(const struct mover *m, const struct block *matrix, int64_t row, int64_t side)
+/* The blocks of a strip, from the diagonal on, change places. Both of a pair are gathered before either is written: the
+ * upper one of the next pair while that of this one is written, the lower one then to where the upper one was. */
+static void swap_blocks(const struct mover *m, const struct block *matrix, int64_t row,
+                        int64_t side)
 {
-    struct swap_room room;
+    _Alignas(LINE) char panels[3][SWAP_SIDE * RUN_PITCH];
+    char *spare = panels[2];
+    struct pair pair = pair_at(m, matrix, row, row, side);
+    struct gather gather;
 
-    for (int64_t col = row; col < matrix->cols; col += side)
-        if (side == m->side)
-            swap_tiles(m, matrix, row, col);
-        else
-            swap_blocks(m, matrix, row, col, side, &room);
+    pair.upper_panel = panels[0];
+    pair.lower_panel = panels[1];
+    gather = gather_of(m, &pair.upper, pair.upper_panel, SWAP_AHEAD);
+    gather_rest(&gather);
+    for (int64_t col = row + side; pair.upper.rows > 0; col += side) {
+        struct pair next = pair_at(m, matrix, row, col, side);
+
+        next.upper_panel = spare;
+        next.lower_panel = pair.upper_panel;
+        gather = gather_of(m, &next.upper, next.upper_panel, SWAP_AHEAD);
+        put_panel(m, &pair.upper, pair.upper_panel, &gather);
+        gather = gather_of(m, &next.lower, next.lower_panel, SWAP_AHEAD);
+        if (!pair.is_one)
+            put_panel(m, &pair.lower, pair.lower_panel, &gather);
+        gather_rest(&gather);
+        spare = pair.lower_panel;
+        pair = next;
+    }
     stream_end();
+}
+
+/* The same for tiles, in the cache. */
+static void swap_strip(const struct mover *m, const struct block *matrix, int64_t row)
+{
+    for (int64_t col = row; col < matrix->cols; col += m->side)
+        swap_tiles(m, matrix, row, col);
 }
 
 static void swap_all(const struct gpurun_ctx *ctx)
@@ -570,7 +593,10 @@ static void swap_all(const struct gpurun_ctx *ctx)
         char *start = (char *)s->in->host + (size_t)(at / strips) * (size_t)n * pitch;
         const struct block matrix = {start, start, n, n, pitch, pitch};
 
-        swap_strip(&m, &matrix, at % strips * side, side);
+        if (by_blocks)
+            swap_blocks(&m, &matrix, at % strips * side, side);
+        else
+            swap_strip(&m, &matrix, at % strips * side);
     }
 }
 
