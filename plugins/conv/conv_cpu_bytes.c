@@ -86,24 +86,21 @@ AVX2 static inline __m256i finish(const struct conv_tail *tail, struct sums sums
                                _mm256_sra_epi16(_mm256_adds_epi16(sums.high, add), shift));
 }
 
-AVX2 static inline void put(const struct conv_cpu *cpu, char *to, __m256i results)
-{
-    if (cpu->is_streamed)
-        _mm256_stream_si256((__m256i *)(void *)to, results);
-    else
-        _mm256_storeu_si256((__m256i *)(void *)to, results);
-}
-
 /* The results of a chunk that may be the last of its row. */
 AVX2 static inline void put_chunk(const struct conv_cpu *cpu, char *to, const __m256i results[2],
                                   int64_t left)
 {
+    __m256i *const at = (__m256i *)(void *)to;
+
     if (left < CHUNK) {
         memcpy(to, results, (size_t)left);
-        return;
+    } else if (cpu->is_streamed) {
+        _mm256_stream_si256(at, results[0]);
+        _mm256_stream_si256(at + 1, results[1]);
+    } else {
+        _mm256_storeu_si256(at, results[0]);
+        _mm256_storeu_si256(at + 1, results[1]);
     }
-    put(cpu, to, results[0]);
-    put(cpu, to + VECTOR, results[1]);
 }
 
 AVX2 static void down_one(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip, char *out)
@@ -273,11 +270,8 @@ INLINE void pass_vector(const struct conv_cpu *cpu, const struct laid *mask, str
 /* A run of the lower row's results to where they belong. */
 AVX2 static void put_run(const struct conv_cpu *cpu, const __m256i *from, char *to, int64_t count)
 {
-    const int64_t whole = count / VECTOR;
-
-    for (int64_t i = 0; i < whole; i++)
-        put(cpu, to + i * VECTOR, from[i]);
-    memcpy(to + whole * VECTOR, from + whole, (size_t)(count % VECTOR));
+    for (int64_t e = 0; e < count; e += CHUNK, from += CHUNK / VECTOR)
+        put_chunk(cpu, to + e, from, count - e);
 }
 
 /* Two lines under the mask into two rows of the answer, the lower of which may be NULL, or both: then into sums. */
@@ -290,18 +284,21 @@ INLINE void pass_lines(const struct conv_cpu *cpu, const struct conv_cpu_strip *
     struct kept *const kept = strip->state;
     const struct laid mask = kept->mask; /* apart from what is written: it stays in registers */
     const char *const above = lines[0], *const below = lines[1];
+    const char *const next = strip->next_in[0], *const after = strip->next_in[1];
+    int16_t *sums = kept->sums;
 
     for (int64_t at = 0; at < strip->elems; at += RUN) {
         const int64_t end = strip->elems - at < RUN ? strip->elems : at + RUN;
+        __m256i *run = kept->lower;
 
-        for (int64_t e = at; e < end; e += CHUNK) {
-            __m256i results[2], *const run = kept->lower + (e - at) / VECTOR;
+        for (int64_t e = at; e < end; e += CHUNK, run += CHUNK / VECTOR) {
+            __m256i results[2];
 
-            conv_cpu_fetch(cpu, strip, e, CHUNK);
-            __builtin_prefetch(strip->next_in[1] + e);
-            for (int v = 0; v < 2; v++)
-                pass_vector(cpu, &mask, kind, above + e + v * VECTOR, below + e + v * VECTOR,
-                            kept->sums + (e + v * VECTOR) * (kind.side - 1), &results[v], &run[v]);
+            __builtin_prefetch(next + e);
+            __builtin_prefetch(after + e);
+            for (int v = 0; v < 2; v++, sums += VECTOR * (kind.side - 1))
+                pass_vector(cpu, &mask, kind, above + e + v * VECTOR, below + e + v * VECTOR, sums,
+                            &results[v], &run[v]);
             if (upper)
                 put_chunk(cpu, upper + e, results, end - e);
         }
