@@ -1,5 +1,5 @@
 /*
- * The baseline. Threads take bands of rows, and of a band a strip of columns at a time. Rows are read where they
+ * The baseline. Threads take bands of rows, and of a band a few strips of columns at a time. Rows are read where they
  * stand; where a strip reaches beyond an edge they are copied first, with what stands beyond it, into a ring of
  * lines, so that no inner loop asks where it is. Vectors of sums stay in registers while the mask goes by. A
  * separable mask goes down the lines first, in strips that stay in the cache until it has gone along them. Whole

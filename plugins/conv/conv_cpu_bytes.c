@@ -1,8 +1,9 @@
 /*
  * Bytes under a mask of small weights, whose sums fit 16 bits: of two taps at a time the processor multiplies bytes
- * by signed bytes and adds the products. Masks of up to 5 x 5 go down the image two rows at a time. A row of the
- * image is read once, for all rows of the answer that it belongs to: two of them are done then, the sums of the
- * others are kept. Under larger masks each row of the answer is worked out alone, by the taps that have a weight.
+ * by signed bytes and adds the products. Masks of 3 x 3 and 5 x 5, and such with fewer rows or a single column, go down
+ * the image two rows at a time. A row of the image is read once, for all rows of the answer that it belongs to: two of
+ * them are done then, the sums of the others are kept. Else each row of the answer is worked out alone, by the taps
+ * that have a weight.
  */
 #include "conv_cpu.h"
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * The baseline. A tile is 64 bytes wide and as many elements high, so that it reads whole lines and writes
  * whole lines, turned by registers of 16 or 32 bytes. In the cache a few tiles beside each other read on along
  * their rows, many below each other write on along theirs. In memory a panel is first gathered, row after row as
- * memory likes to be read, and then turned and written past the cache, while the next panel is fetched.
+ * memory likes to be read, and then turned and written past the cache, while the next panel is gathered.
  */
 #include "transpose.h"
 #include <string.h>
