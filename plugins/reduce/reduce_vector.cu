@@ -2,8 +2,8 @@
  * reduce, variant "vector": deep 16-byte loads, one launch.
  *
  * Mapping  a block of 512 threads per tile of 32 KiB, or of up to four tiles (argmin and argmax: eight) one after
- *          the other where each multiprocessor then still has work; the last block to begin joins the blocks'
- *          results in order.
+ *          the other where each multiprocessor then still has work, but for the last blocks, so that all end
+ *          together; the last block to begin joins the blocks' results in order.
  * Memory   reads each element once: four 16-byte loads per thread and tile, coalesced; three blocks per
  *          multiprocessor, as more leave too few registers for all loads to be in flight.
  * Bound    memory; at small n the launch, and one read of the blocks' results.
@@ -56,8 +56,8 @@ static __global__ void __launch_bounds__(VECTOR_BLOCK, VECTOR_BLOCKS_PER_SM)
     typename OP::ACC mine = OP::none();
 
 #pragma unroll 1
-    for (unsigned t = 0; t < span.tiles; t++) {
-        const int64_t begin = (static_cast<int64_t>(blockIdx.x) * span.tiles + t) * VECTOR_TILE;
+    for (unsigned t = 0; t < vector_tiles_of(span, blockIdx.x); t++) {
+        const int64_t begin = (vector_first_tile(span, blockIdx.x) + t) * VECTOR_TILE;
         const int64_t first = begin + threadIdx.x;
 
         mine = OP::join(mine, begin + VECTOR_TILE <= span.packs
@@ -69,20 +69,21 @@ static __global__ void __launch_bounds__(VECTOR_BLOCK, VECTOR_BLOCKS_PER_SM)
     reduce_finish<OP>(job, mine, claim, state);
 }
 
-/* Tiles of a block: as many as leave every multiprocessor all the blocks that it can hold. */
-template <typename OP> static unsigned vector_tiles(const struct gpurun_ctx *ctx, int64_t packs)
+static int64_t vector_tiles(int64_t packs)
 {
-    const int64_t blocks = static_cast<int64_t>(ctx->device.sm_count) * VECTOR_BLOCKS_PER_SM;
-    const int64_t tiles = packs / VECTOR_TILE / blocks, most = vector_tiles_max<OP>();
-
-    return static_cast<unsigned>(tiles < 1 ? 1 : tiles < most ? tiles : most);
+    return packs > VECTOR_TILE ? (packs + VECTOR_TILE - 1) / VECTOR_TILE : 1;
 }
 
-static unsigned vector_blocks(int64_t packs, unsigned tiles)
+/* Gives blocks as many tiles as leave every multiprocessor all the blocks that it can hold. */
+template <typename OP>
+static void vector_divide(const struct gpurun_ctx *ctx, struct vector_span *span)
 {
-    const int64_t each = static_cast<int64_t>(tiles) * VECTOR_TILE;
+    const int64_t blocks = static_cast<int64_t>(ctx->device.sm_count) * VECTOR_BLOCKS_PER_SM;
+    const int64_t all = vector_tiles(span->packs), tiles = span->packs / VECTOR_TILE / blocks;
+    const int64_t most = vector_tiles_max<OP>(), early = all - VECTOR_SHORT * blocks;
 
-    return static_cast<unsigned>(packs > each ? (packs + each - 1) / each : 1);
+    span->tiles = static_cast<unsigned>(tiles < 1 ? 1 : tiles < most ? tiles : most);
+    span->whole = early > 0 ? static_cast<unsigned>(early / span->tiles) : 0;
 }
 
 template <typename OP>
@@ -96,7 +97,7 @@ static struct vector_span vector_span_of(const struct gpurun_ctx *ctx, const str
 
     span.head = head < job->n ? head : job->n;
     span.packs = (job->n - span.head) / width;
-    span.tiles = vector_tiles<OP>(ctx, span.packs);
+    vector_divide<OP>(ctx, &span);
     return span;
 }
 
@@ -104,7 +105,8 @@ template <typename OP> static enum gpurun_status vector_run(struct gpurun_ctx *c
 {
     const struct reduce_job job = reduce_job_of(ctx);
     const struct vector_span span = vector_span_of<OP>(ctx, &job);
-    const unsigned blocks = vector_blocks(span.packs, span.tiles);
+    const int64_t more = static_cast<int64_t>(span.whole) * (span.tiles - 1);
+    const unsigned blocks = static_cast<unsigned>(vector_tiles(span.packs) - more);
 
     if constexpr (OP::PLACE)
         reduce_vector_place_kernel<OP>
@@ -121,7 +123,7 @@ size_t reduce_vector_state(struct gpurun_ctx *ctx)
 {
     const int64_t packs = static_cast<int64_t>(reduce_state_of(ctx)->in->bytes / VECTOR_BYTES);
 
-    return reduce_finish_state(ctx, vector_blocks(packs, 1));
+    return reduce_finish_state(ctx, static_cast<unsigned>(vector_tiles(packs)));
 }
 
 enum gpurun_status reduce_launch_vector(struct gpurun_ctx *ctx)

@@ -12,6 +12,7 @@ enum {
     VECTOR_BYTES = 16,
     VECTOR_TILE = VECTOR_BLOCK * VECTOR_LOADS, /* packs of VECTOR_BYTES */
     VECTOR_BLOCKS_PER_SM = 3,
+    VECTOR_SHORT = 2, /* times as many blocks as run at once have one tile, the last ones */
 };
 
 template <typename OP> static __host__ __device__ __forceinline__ constexpr int vector_width()
@@ -35,7 +36,19 @@ struct vector_span {
     int64_t head; /* elements before the first pack */
     int64_t packs;
     unsigned tiles; /* of a block */
+    unsigned whole; /* blocks that have so many; those after them have one */
 };
+
+/* The first tile of a block. */
+static __device__ __forceinline__ int64_t vector_first_tile(struct vector_span span, unsigned block)
+{
+    return block + static_cast<int64_t>(min(block, span.whole)) * (span.tiles - 1);
+}
+
+static __device__ __forceinline__ unsigned vector_tiles_of(struct vector_span span, unsigned block)
+{
+    return block < span.whole ? span.tiles : 1;
+}
 
 /* The thread's packs of a tile, from its first; FULL: all of them are there. */
 template <typename OP, bool FULL>

@@ -86,7 +86,7 @@ static __device__ __forceinline__ void vector_best_of_block(BITS *key, NUMBER *n
 /* Where a block's packs begin, in packs. */
 static __device__ __forceinline__ int64_t vector_begin(struct vector_span span, unsigned block)
 {
-    return static_cast<int64_t>(block) * span.tiles * VECTOR_TILE;
+    return vector_first_tile(span, block) * VECTOR_TILE;
 }
 
 /* The element of a pack that has the key: the first, if several do. */
@@ -193,6 +193,7 @@ static __global__ void __launch_bounds__(VECTOR_BLOCK, VECTOR_BLOCKS_PER_SM)
     typedef typename OP::IN BITS;
     const unsigned claim = reduce_claim(state);
     const int64_t begin = vector_begin(span, blockIdx.x);
+    const unsigned tiles = vector_tiles_of(span, blockIdx.x);
     struct vector_found<BITS> found = {
         0, begin + threadIdx.x < span.packs ? threadIdx.x : VECTOR_NO_PACK
     };
@@ -205,7 +206,7 @@ static __global__ void __launch_bounds__(VECTOR_BLOCK, VECTOR_BLOCKS_PER_SM)
     };
 
 #pragma unroll 1
-    for (unsigned number = threadIdx.x; number < span.tiles * VECTOR_TILE; number += VECTOR_TILE) {
+    for (unsigned number = threadIdx.x; number < tiles * VECTOR_TILE; number += VECTOR_TILE) {
         if (begin + number - threadIdx.x + VECTOR_TILE <= span.packs)
             vector_find<OP, true>(&found, job, begin + number, number, span);
         else
