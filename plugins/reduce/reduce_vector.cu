@@ -25,7 +25,7 @@ vector_join(const struct vector_pack<OP> (&pack)[VECTOR_LOADS], int64_t first,
         part[c] = OP::none();
 #pragma unroll
     for (int l = 0; l < VECTOR_LOADS; l++)
-        if (FULL || first + l * VECTOR_BLOCK < span.packs)
+        if (FULL || l * VECTOR_BLOCK < vector_left_of(span, first))
 #pragma unroll
             for (int c = 0; c < width; c++)
                 part[c] = OP::join(part[c], OP::take(pack[l].item[c], 0, flip));

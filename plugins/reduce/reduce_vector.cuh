@@ -50,6 +50,14 @@ static __device__ __forceinline__ unsigned vector_tiles_of(struct vector_span sp
     return block < span.whole ? span.tiles : 1;
 }
 
+/* Packs of the tile from `first` on, at most a tile of them. */
+static __device__ __forceinline__ int vector_left_of(struct vector_span span, int64_t first)
+{
+    const int64_t left = span.packs - first;
+
+    return left < VECTOR_TILE ? static_cast<int>(left) : static_cast<int>(VECTOR_TILE);
+}
+
 /* The thread's packs of a tile, from its first; FULL: all of them are there. */
 template <typename OP, bool FULL>
 static __device__ __forceinline__ void vector_load(struct vector_pack<OP> (&pack)[VECTOR_LOADS],
@@ -59,10 +67,11 @@ static __device__ __forceinline__ void vector_load(struct vector_pack<OP> (&pack
     const struct vector_pack<OP> *__restrict__ body =
         reinterpret_cast<const struct vector_pack<OP> *>(
             static_cast<const typename OP::IN *>(job.in) + span.head);
+    const int left = vector_left_of(span, first);
 
 #pragma unroll
     for (int l = 0; l < VECTOR_LOADS; l++)
-        if (FULL || first + l * VECTOR_BLOCK < span.packs)
+        if (FULL || l * VECTOR_BLOCK < left)
             pack[l] = body[first + l * VECTOR_BLOCK];
 }
 

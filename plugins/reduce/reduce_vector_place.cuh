@@ -1,8 +1,6 @@
 /*
- * argmin and argmax in the variant "vector". No element costs more than its key and one maximum: a thread keeps
- * its best key and which of the block's packs that was first in, so that a warp finds its best in a few
- * instructions. Which element of the best pack it is, the block reads once more, while others still read theirs: so the
- * last block has nothing left to wait for.
+ * argmin and argmax in the variant "vector". A thread keeps its best element, the element's key, and its number in the
+ * block, so that a warp finds its best in a few instructions and nothing is read again.
  */
 #ifndef REDUCE_VECTOR_PLACE_CUH
 #define REDUCE_VECTOR_PLACE_CUH
@@ -10,12 +8,12 @@
 #include "gpurun/warp.cuh"
 #include "reduce_vector.cuh"
 
-enum : unsigned { VECTOR_NO_PACK = 0xffffffffu };
+enum : unsigned { VECTOR_NO_NUMBER = 0xffffffffu };
 
-/* The best key of packs, and the first of the block's packs that it is in. */
+/* The best element of a thread, the first of several, and its number among those of the block. */
 template <typename BITS> struct vector_found {
-    BITS key;
-    unsigned pack;
+    BITS key, element;
+    unsigned number;
 };
 
 /* What a block leaves: its best element and where that stands in the block. Both are of one size, so that no byte is
@@ -30,27 +28,29 @@ template <typename OP> struct vector_best {
     typename OP::IN element;
 };
 
-/* Looks through the thread's packs of a tile; `number` is the first one's in the block. */
+/* Looks through the thread's packs of a tile; `number` is the first element's. */
 template <typename OP, bool FULL>
 static __device__ __forceinline__ void vector_find(struct vector_found<typename OP::IN> *best,
                                                    const struct reduce_job &job, int64_t first,
                                                    unsigned number, struct vector_span span)
 {
+    constexpr int width = vector_width<OP>();
     struct vector_pack<OP> pack[VECTOR_LOADS];
+    const int left = vector_left_of(span, first);
 
     vector_load<OP, FULL>(pack, job, first, span);
 #pragma unroll
-    for (int l = 0; l < VECTOR_LOADS; l++) {
-        if (FULL || first + l * VECTOR_BLOCK < span.packs) {
-            typename OP::IN key = OP::key(pack[l].item[0], job.flip);
-
+    for (int l = 0; l < VECTOR_LOADS; l++)
+        if (FULL || l * VECTOR_BLOCK < left)
 #pragma unroll
-            for (int c = 1; c < vector_width<OP>(); c++)
-                key = max(key, OP::key(pack[l].item[c], job.flip));
-            best->pack = key > best->key ? number + l * VECTOR_BLOCK : best->pack;
-            best->key = max(key, best->key);
-        }
-    }
+            for (int c = 0; c < width; c++) {
+                const typename OP::IN key = OP::key(pack[l].item[c], job.flip);
+                const bool is_better = key > best->key;
+
+                best->number = is_better ? number + l * VECTOR_BLOCK * width + c : best->number;
+                best->element = is_better ? pack[l].item[c] : best->element;
+                best->key = max(key, best->key);
+            }
 }
 
 /* The warp's largest key, and the least of the numbers that come with it. */
@@ -87,28 +87,6 @@ static __device__ __forceinline__ void vector_best_of_block(BITS *key, NUMBER *n
 static __device__ __forceinline__ int64_t vector_begin(struct vector_span span, unsigned block)
 {
     return vector_first_tile(span, block) * VECTOR_TILE;
-}
-
-/* The element of a pack that has the key: the first, if several do. */
-template <typename OP>
-static __device__ __forceinline__ struct vector_left<typename OP::IN>
-vector_element(const struct reduce_job &job, struct vector_span span, int64_t begin,
-               struct vector_found<typename OP::IN> found) {
-    typedef typename OP::IN BITS;
-    constexpr int width = vector_width<OP>();
-    const struct vector_pack<OP> pack = reinterpret_cast<const struct vector_pack<OP> *>(
-        static_cast<const BITS *>(job.in) + span.head)[begin + found.pack];
-    struct vector_left<BITS> left = {
-        0, 0
-    };
-
-#pragma unroll
-    for (int c = width - 1; c >= 0; c--)
-        if (OP::key(pack.item[c], job.flip) == found.key) {
-            left.element = pack.item[c];
-            left.number = static_cast<BITS>(found.pack * width + c);
-        }
-    return left;
 }
 
 /* Takes an element into a thread's best. */
@@ -186,49 +164,67 @@ static __device__ __forceinline__ void vector_write_place(const struct reduce_jo
     }
 }
 
+/* The block's best of what its threads have found: is left, or taken if there is no other block. `tag` is thread 0's
+ * to have written. */
+template <typename OP>
+static __device__ __forceinline__ void
+vector_leave(const struct reduce_job &job, struct vector_span span, void *state,
+             const unsigned *tag, struct vector_found<typename OP::IN> found,
+             struct vector_best<OP> *best)
+{
+    typedef typename OP::IN BITS;
+    typename OP::IN key = found.key;
+    unsigned number = found.number;
+
+    vector_best_of_block(&key, &number);
+    if (number != found.number || number == VECTOR_NO_NUMBER)
+        return;
+    if (gridDim.x > 1)
+        reduce_leave<struct vector_left<BITS>>(
+            reduce_words_of(state, blockIdx.x, reduce_words<struct vector_left<BITS>>()), *tag,
+            {found.element, static_cast<BITS>(number)});
+    else
+        vector_take<OP>(
+            best, found.element,
+            OP::take(found.element, span.head + static_cast<int64_t>(number), job.flip));
+}
+
+/* A thread begins as if with one of the least elements, whose key is 0 and which no other beats, so that its first
+ * element stands if all are such. Reals have none with that key. */
 template <typename OP>
 static __global__ void __launch_bounds__(VECTOR_BLOCK, VECTOR_BLOCKS_PER_SM)
     reduce_vector_place_kernel(struct reduce_job job, struct vector_span span, void *state)
 {
     typedef typename OP::IN BITS;
+    constexpr unsigned width = vector_width<OP>();
     const unsigned claim = reduce_claim(state);
     const int64_t begin = vector_begin(span, blockIdx.x);
-    const unsigned tiles = vector_tiles_of(span, blockIdx.x);
+    const unsigned end = vector_tiles_of(span, blockIdx.x) * VECTOR_TILE;
     struct vector_found<BITS> found = {
-        0, begin + threadIdx.x < span.packs ? threadIdx.x : VECTOR_NO_PACK
+        0, static_cast<BITS>(job.flip),
+            begin + threadIdx.x < span.packs ? threadIdx.x *width : VECTOR_NO_NUMBER
     };
-    __shared__ unsigned last_claim;
+    __shared__ unsigned last_claim, tag;
     struct vector_best<OP> best = {
         OP::none(), 0
     };
-    struct vector_left<BITS> left = {
-        0, 0
-    };
 
 #pragma unroll 1
-    for (unsigned number = threadIdx.x; number < tiles * VECTOR_TILE; number += VECTOR_TILE) {
-        if (begin + number - threadIdx.x + VECTOR_TILE <= span.packs)
-            vector_find<OP, true>(&found, job, begin + number, number, span);
+    for (unsigned pack = threadIdx.x; pack < end; pack += VECTOR_TILE) {
+        if (begin + pack - threadIdx.x + VECTOR_TILE <= span.packs)
+            vector_find<OP, true>(&found, job, begin + pack, pack * width, span);
         else
-            vector_find<OP, false>(&found, job, begin + number, number, span);
+            vector_find<OP, false>(&found, job, begin + pack, pack * width, span);
     }
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         last_claim = reduce_last(claim);
-    vector_best_of_block(&found.key, &found.pack);
-    if (threadIdx.x == 0 && found.pack != VECTOR_NO_PACK)
-        left = vector_element<OP>(job, span, begin, found);
+        tag = reduce_tag(claim);
+    }
+    vector_leave<OP>(job, span, state, &tag, found, &best);
     if (gridDim.x > 1) {
-        if (threadIdx.x == 0)
-            reduce_leave(
-                reduce_words_of(state, blockIdx.x, reduce_words<struct vector_left<BITS>>()),
-                reduce_tag(claim), left);
         if (last_claim == 0)
             return;
         vector_gather<OP>(job, span, state, reduce_tag(last_claim), &best);
-    } else if (threadIdx.x == 0 && found.pack != VECTOR_NO_PACK) {
-        vector_take<OP>(
-            &best, left.element,
-            OP::take(left.element, span.head + static_cast<int64_t>(left.number), job.flip));
     }
     vector_take_single<OP>(job, span, &best);
     vector_write_place<OP>(job, best);
