@@ -94,23 +94,43 @@ static __device__ __forceinline__ reduce_word *reduce_words_of(void *state, unsi
 template <typename ACC>
 static __device__ __forceinline__ void reduce_leave(reduce_word *at, unsigned tag, ACC result)
 {
+    constexpr int words = reduce_words<ACC>();
     union reduce_parts<ACC> r;
+    reduce_word word[words];
 
     r.value = result;
 #pragma unroll
-    for (int w = 0; w < reduce_words<ACC>(); w++) {
-        const reduce_word word = static_cast<reduce_word>(tag) << 32 | r.part[w];
-
-        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at + w), "l"(word) : "memory");
-    }
+    for (int w = 0; w < words; w++)
+        word[w] = static_cast<reduce_word>(tag) << 32 | r.part[w];
+    if constexpr (words == 2)
+        asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(word[0]),
+                     "l"(word[1])
+                     : "memory");
+    else
+#pragma unroll
+        for (int w = 0; w < words; w++)
+            asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at + w), "l"(word[w])
+                         : "memory");
 }
 
-static __device__ __forceinline__ reduce_word reduce_peek(const reduce_word *at)
+/* Reads the words of a result once. Two are one access, as the last block has thousands of them to make: each word is
+ * whole, though the two may not be of one time. Four would take so many registers that others are spilled. */
+template <int WORDS>
+static __device__ __forceinline__ void reduce_peek(const reduce_word *at,
+                                                   reduce_word (&word)[WORDS])
 {
-    reduce_word word;
-
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");
-    return word;
+    if constexpr (WORDS == 2)
+        asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                     : "=l"(word[0]), "=l"(word[1])
+                     : "l"(at)
+                     : "memory");
+    else
+#pragma unroll
+        for (int w = 0; w < WORDS; w++)
+            asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
+                         : "=l"(word[w])
+                         : "l"(at + w)
+                         : "memory");
 }
 
 /* Waits for a result whose words have been read once. */
@@ -123,7 +143,7 @@ static __device__ __forceinline__ ACC reduce_await(const reduce_word *at, unsign
 #pragma unroll
     for (int w = 0; w < reduce_words<ACC>(); w++) {
         while (word[w] >> 32 != tag)
-            word[w] = reduce_peek(at + w);
+            reduce_peek(at, word);
         r.part[w] = static_cast<unsigned>(word[w]);
     }
     return r.value;
@@ -144,10 +164,8 @@ static __device__ __forceinline__ typename OP::ACC reduce_collect(void *state, u
 
 #pragma unroll
         for (int j = 0; j < at_once; j++)
-#pragma unroll
-            for (int w = 0; w < words; w++)
-                if (i + j * blockDim.x < gridDim.x)
-                    word[j][w] = reduce_peek(reduce_words_of(state, i + j * blockDim.x, words) + w);
+            if (i + j * blockDim.x < gridDim.x)
+                reduce_peek(reduce_words_of(state, i + j * blockDim.x, words), word[j]);
 #pragma unroll
         for (int j = 0; j < at_once; j++)
             if (i + j * blockDim.x < gridDim.x)

@@ -115,11 +115,8 @@ static __device__ __forceinline__ void vector_gather(const struct reduce_job &jo
 
 #pragma unroll
         for (int j = 0; j < at_once; j++)
-#pragma unroll
-            for (int w = 0; w < words; w++)
-                if (i + j * VECTOR_BLOCK < gridDim.x)
-                    word[j][w] =
-                        reduce_peek(reduce_words_of(state, i + j * VECTOR_BLOCK, words) + w);
+            if (i + j * VECTOR_BLOCK < gridDim.x)
+                reduce_peek(reduce_words_of(state, i + j * VECTOR_BLOCK, words), word[j]);
 #pragma unroll
         for (int j = 0; j < at_once; j++) {
             const unsigned block = i + j * VECTOR_BLOCK;
