@@ -72,7 +72,7 @@ static __device__ __forceinline__ void lines_load(BITS *shared, const BITS *from
             for (int k = 0; k < shape::PIECES; k++) {
                 value[i][k] = 0;
                 if (lines_within(col[i] + k * 32, cols))
-                    value[i][k] = __ldg(line + col[i] + k * 32);
+                    value[i][k] = transpose_read(line + col[i] + k * 32);
             }
         }
 #pragma unroll

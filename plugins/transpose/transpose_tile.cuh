@@ -48,7 +48,7 @@ template <bool CHANGES>
 static __device__ __forceinline__ struct tile_pack tile_read(const void *from)
 {
     const uint4 *at = static_cast<const uint4 *>(from);
-    const uint4 v = CHANGES ? *at : __ldg(at);
+    const uint4 v = CHANGES ? *at : transpose_read(at);
 
     return {{v.x, v.y, v.z, v.w}};
 }
