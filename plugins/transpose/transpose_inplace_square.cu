@@ -57,9 +57,9 @@ static __global__ void __launch_bounds__(tile_shape<BITS>::BLOCK, swap_blocks_pe
 
     if (!place.is_here)
         return;
-    tile_load<BITS, true>(upper_part, upper, job.side, rows, cols);
+    tile_load<BITS, TILE_CHANGES>(upper_part, upper, job.side, rows, cols);
     if (upper != lower)
-        tile_load<BITS, true>(lower_part, lower, job.side, cols, rows);
+        tile_load<BITS, TILE_CHANGES>(lower_part, lower, job.side, cols, rows);
     tile_share(upper_part, swap_shared);
     __syncthreads(); /* the first tile is turned, and both have been read */
     tile_store(swap_shared, lower, job.side, cols, rows);
@@ -154,7 +154,8 @@ template <typename BITS> static enum gpurun_status swap_run(struct gpurun_ctx *c
 {
     typedef tile_shape<BITS> shape;
     BITS *data = static_cast<BITS *>(transpose_state_of(ctx)->in->dev);
-    const bool is_aligned = tile_is_aligned(data, transpose_options_of(ctx)->cols, sizeof(BITS));
+    const bool is_aligned =
+        tile_is_aligned(data, transpose_options_of(ctx)->cols, sizeof(BITS), PACK_BYTES);
     const struct swap_job job = swap_job_of(ctx, is_aligned ? shape::SIDE : int{SWAP_SIDE});
 
     if (is_aligned) {

@@ -11,7 +11,13 @@
 
 #include "transpose_device.cuh"
 
-enum { PACK_BYTES = 16, PACK_WORDS = 4, TILE_ROW_BYTES = 256, TILE_ROW_PACKS = 16 };
+enum {
+    PACK_BYTES = 16,
+    PACK_WORDS = 4,
+    LINE_BYTES = 128,
+    TILE_ROW_BYTES = 256,
+    TILE_ROW_PACKS = 16
+};
 
 struct __align__(16) tile_pack
 {
@@ -43,18 +49,26 @@ template <typename BITS> static __device__ __forceinline__ int tile_key(int pack
     return tile_shape<BITS>::PIECE_WORDS == PACK_WORDS ? pack : pack % 8 * 2 + pack / 8;
 }
 
-/* CHANGES: the input is written to while the kernel runs, which the read-only path does not allow. */
-template <bool CHANGES>
+/* What a tile is read from. */
+enum tile_source {
+    TILE_CHANGES, /* is written to while the kernel runs, which the read-only path does not allow */
+    TILE_LINES,   /* rows are multiples of a line: the tile has its lines for itself */
+    TILE_SHARES_LINES,
+};
+
+template <enum tile_source SOURCE>
 static __device__ __forceinline__ struct tile_pack tile_read(const void *from)
 {
     const uint4 *at = static_cast<const uint4 *>(from);
-    const uint4 v = CHANGES ? *at : transpose_read(at);
+    const uint4 v = SOURCE == TILE_CHANGES ? *at
+                    : SOURCE == TILE_LINES ? __ldg(at)
+                                           : transpose_read(at);
 
     return {{v.x, v.y, v.z, v.w}};
 }
 
 /* Reads what there is, up to `rows` and `cols`, of the tile that begins at `from`. */
-template <typename BITS, bool CHANGES>
+template <typename BITS, enum tile_source SOURCE>
 static __device__ __forceinline__ void tile_load(struct tile_part<BITS> &part, const BITS *from,
                                                  int64_t pitch, int64_t rows, int64_t cols)
 {
@@ -68,7 +82,7 @@ static __device__ __forceinline__ void tile_load(struct tile_part<BITS> &part, c
 
         part.pack[p] = {};
         if (row < rows && col < cols)
-            part.pack[p] = tile_read<CHANGES>(from + row * pitch + col);
+            part.pack[p] = tile_read<SOURCE>(from + row * pitch + col);
     }
 }
 
@@ -176,11 +190,11 @@ static __device__ __forceinline__ void tile_store(const char *shared, BITS *to, 
     }
 }
 
-/* Whether a tensor and its rows begin at multiples of 16 bytes. */
-static inline bool tile_is_aligned(const void *data, int64_t cols, size_t elem_bytes)
+/* Whether a tensor and its rows begin at multiples of `bytes`: of a pack, of a line. */
+static inline bool tile_is_aligned(const void *data, int64_t cols, size_t elem_bytes, int bytes)
 {
-    return reinterpret_cast<uintptr_t>(data) % PACK_BYTES == 0 &&
-           cols * static_cast<int64_t>(elem_bytes) % PACK_BYTES == 0;
+    return reinterpret_cast<uintptr_t>(data) % bytes == 0 &&
+           cols * static_cast<int64_t>(elem_bytes) % bytes == 0;
 }
 
 /* More shared memory than a kernel may have unasked. */

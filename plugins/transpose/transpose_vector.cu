@@ -17,7 +17,7 @@ template <typename BITS> static constexpr int vector_blocks_per_sm()
     return GPURUN_SM_THREADS / tile_shape<BITS>::BLOCK * (tile_shape<BITS>::PACKS == 4 ? 3 : 2) / 4;
 }
 
-template <typename BITS>
+template <typename BITS, enum tile_source SOURCE>
 static __global__ void __launch_bounds__(tile_shape<BITS>::BLOCK, vector_blocks_per_sm<BITS>())
     transpose_vector_kernel(struct transpose_job<BITS> job)
 {
@@ -30,8 +30,8 @@ static __global__ void __launch_bounds__(tile_shape<BITS>::BLOCK, vector_blocks_
 
     if (block >= job.tiles)
         return;
-    tile_load<BITS, false>(part, job.in + transpose_in_at(job, tile.matrix, tile.row, tile.col),
-                           job.cols, rows, cols);
+    tile_load<BITS, SOURCE>(part, job.in + transpose_in_at(job, tile.matrix, tile.row, tile.col),
+                            job.cols, rows, cols);
     tile_share(part, vector_shared);
     __syncthreads();
     tile_store(vector_shared, job.out + transpose_out_at(job, tile.matrix, tile.row, tile.col),
@@ -62,13 +62,14 @@ static __global__ void __launch_bounds__(LINES_BLOCK, GPURUN_SM_THREADS / 2 / LI
                 shared_rows, high);
 }
 
-template <typename BITS> static enum gpurun_status vector_run_packs(struct gpurun_ctx *ctx)
+template <typename BITS, enum tile_source SOURCE>
+static enum gpurun_status vector_run_packs(struct gpurun_ctx *ctx)
 {
     typedef tile_shape<BITS> shape;
     const struct transpose_job<BITS> job = transpose_job_of<BITS>(ctx, shape::SIDE, shape::SIDE);
 
-    TILE_ALLOW_SHARED(ctx, transpose_vector_kernel<BITS>, shape::SHARED_BYTES);
-    transpose_vector_kernel<BITS>
+    TILE_ALLOW_SHARED(ctx, (transpose_vector_kernel<BITS, SOURCE>), shape::SHARED_BYTES);
+    transpose_vector_kernel<BITS, SOURCE>
         <<<transpose_grid(job.tiles), shape::BLOCK, shape::SHARED_BYTES, gpurun_cuda_stream(ctx)>>>(
             job);
     GPURUN_LAUNCH_TRY(ctx);
@@ -104,10 +105,12 @@ template <typename BITS> static enum gpurun_status vector_run(struct gpurun_ctx 
                                              cudaMemcpyDefault, gpurun_cuda_stream(ctx)));
         return GPURUN_OK;
     }
-    if (tile_is_aligned(s->in->dev, o->cols, sizeof(BITS)) &&
-        tile_is_aligned(s->out->dev, o->rows, sizeof(BITS)))
-        return vector_run_packs<BITS>(ctx);
-    return vector_run_lines<BITS>(ctx);
+    if (!tile_is_aligned(s->in->dev, o->cols, sizeof(BITS), PACK_BYTES) ||
+        !tile_is_aligned(s->out->dev, o->rows, sizeof(BITS), PACK_BYTES))
+        return vector_run_lines<BITS>(ctx);
+    return tile_is_aligned(s->in->dev, o->cols, sizeof(BITS), LINE_BYTES)
+               ? vector_run_packs<BITS, TILE_LINES>(ctx)
+               : vector_run_packs<BITS, TILE_SHARES_LINES>(ctx);
 }
 
 enum gpurun_status transpose_launch_vector(struct gpurun_ctx *ctx)
