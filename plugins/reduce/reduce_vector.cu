@@ -80,7 +80,7 @@ static void vector_divide(const struct gpurun_ctx *ctx, struct vector_span *span
 {
     const int64_t blocks = static_cast<int64_t>(ctx->device.sm_count) * VECTOR_BLOCKS_PER_SM;
     const int64_t all = vector_tiles(span->packs), tiles = span->packs / VECTOR_TILE / blocks;
-    const int64_t most = vector_tiles_max<OP>(), early = all - VECTOR_SHORT * blocks;
+    const int64_t most = vector_tiles_max<OP>(), early = all - vector_short<OP>() * blocks;
 
     span->tiles = static_cast<unsigned>(tiles < 1 ? 1 : tiles < most ? tiles : most);
     span->whole = early > 0 ? static_cast<unsigned>(early / span->tiles) : 0;

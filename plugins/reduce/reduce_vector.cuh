@@ -12,7 +12,6 @@ enum {
     VECTOR_BYTES = 16,
     VECTOR_TILE = VECTOR_BLOCK * VECTOR_LOADS, /* packs of VECTOR_BYTES */
     VECTOR_BLOCKS_PER_SM = 3,
-    VECTOR_SHORT = 2, /* times as many blocks as run at once have one tile, the last ones */
 };
 
 template <typename OP> static __host__ __device__ __forceinline__ constexpr int vector_width()
@@ -24,6 +23,12 @@ template <typename OP> static __host__ __device__ __forceinline__ constexpr int 
 template <typename OP> static constexpr int vector_tiles_max()
 {
     return OP::PLACE ? 8 : 4;
+}
+
+/* The last blocks have one tile, so many times as many as run at once. */
+template <typename OP> static constexpr int vector_short()
+{
+    return OP::PLACE ? 4 : 2;
 }
 
 template <typename OP> struct __align__(16) vector_pack
