@@ -5,7 +5,7 @@
  *          after the other along rows of the answer. Where a row does not begin at a multiple of 16 bytes a
  *          block of 512 threads moves 192 x 128 elements one by one, by whole lines. One row or column is copied.
  * Memory   reads and writes each element once; up to eight 16-byte loads, or thirty elements, in flight a thread.
- * Bound    memory.
+ * Bound    memory; where rows of the input begin within lines the L2 cache, which is then to fetch 256 bytes at once.
  * Limits   a matrix much smaller than a tile leaves most of its block idle.
  */
 #include "transpose_lines.cuh"
