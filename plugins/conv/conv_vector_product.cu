@@ -42,12 +42,12 @@ enum {
     PRODUCT_ROW_MAX = 2055, /* 256 more than 255 times it are below 2^19 */
     PRODUCT_COLUMN_MAX = 2048,
     PRODUCT_FAST_SHIFT = 22,
-    PRODUCT_FAST_SCALE = 4,       /* from units of 2^-24 to 2^-22 */
-    PRODUCT_FAST_BEGIN = 1 << 15, /* floats above are 2^-8 apart */
-    PRODUCT_FAST_BITS = 8,
+    PRODUCT_FAST_UP = 1 << 10, /* from a quarter, and a result in units of 2^-10, to 256 and in ones */
+    PRODUCT_FAST_BYTE = (1 << 23) - (1 << 8), /* from 256 to where floats are 1 apart */
 };
 
 #define PRODUCT_MIDDLE 0.75f /* floats about it are 2^-24 apart */
+#define PRODUCT_QUARTER 0.25f /* from it to a half they are 2^-25 apart */
 
 /* The band matrices as what stands on their diagonals. KS: products along the row, of 32 bytes each; BLOCKS: down the
  * column, of 16 rows each. */
@@ -57,7 +57,7 @@ template <int KS, int BLOCKS> struct product_mask {
     int32_t lead;    /* elements before 16 results that the row's band begins with */
     int32_t offset;  /* what is added to sums along the row, in units of a second digit */
     uint32_t excess; /* what sums are too large by, unless they are fast */
-    float begin;     /* what is added to those that are */
+    float begin;     /* what sums of high pieces begin with: more than 0 if they are */
     int32_t digit;   /* 256: as no constant it is multiplied by, where shifts have more to do */
 };
 
@@ -73,24 +73,35 @@ template <int KS> struct product_ring {
     uint4 lines[PRODUCT_STAGES][PRODUCT_ROWS][product_span<KS>() / 16 + 1];
 };
 
+/* A row of a tile's results as it will lie in memory, from 16 whole bytes on that hold the first. */
+struct product_answer {
+    uint8_t bytes[PRODUCT_ELEMS + 16];
+};
+
+/* Shared memory of a block. Answers are of two turns: one is made while the one before is stored. */
+template <int KS, int BLOCKS> struct product_shared {
+    struct product_ring<KS> ring;
+    struct product_answer answers[2][BLOCKS * PRODUCT_ROWS];
+    struct product_mask<KS, BLOCKS> mask;
+};
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
 /* Both band matrices as a lane holds them. */
 template <int KS, int KH, int BLOCKS> struct product_factors {
     uint32_t low[KS][4], high[KH > 0 ? KH : 1][4];
     uint32_t column[BLOCKS][4];
+    float begin[4];
 };
 
-/* Where a lane stands: of its warp's 32 elements it stores 8, of one row of 8. */
+/* Where a lane stands. */
 struct product_lane {
-    int32_t e;       /* the first of its 8 elements */
+    int32_t e;       /* the first of the 8 elements that it stores, if it does so itself */
     int quarter;     /* which of the four lanes of a row it is */
     int place;       /* the word of its lines that it reads first */
-    unsigned stored; /* which of its elements the answer has, a bit each */
-    unsigned framed; /* which of them are the frame's in any row */
-    int past;        /* bytes that its results are behind a word of the answer, in all its rows */
     int shift[2];    /* bytes that its lines begin before they are due, of a tile that is inside */
-    bool has_all;    /* all of the warp's results are in the image, and none in the frame */
+    int answer[2];   /* bytes from a stage's answers to its four results in either of its rows */
+    int past;        /* bytes that the row that it stores is behind a multiple of 16 */
 };
 
 /* sums += a * b, bytes by bytes */
@@ -121,16 +132,6 @@ static __device__ __forceinline__ void product_add_halves(float (&sums)[4], cons
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-/* Four saturated bytes, the first lowest. */
-static __device__ __forceinline__ uint32_t product_pack(int32_t a, int32_t b, int32_t c, int32_t d)
-{
-    uint32_t high, all;
-
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(d), "r"(c));
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(b), "r"(a), "r"(high));
-    return all;
 }
 
 /* Four bytes from byte `at` on, of words. */
@@ -168,6 +169,9 @@ product_find_factors(const struct product_mask<KS, BLOCKS> &mask,
         for (int k = 0; k < KH; k++)
             factors->high[k][i] = product_word(mask.row[1], 16 * (KS - KH) + 32 * k + at);
     }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        factors->begin[i] = *static_cast<const volatile float *>(&mask.begin);
 #pragma unroll
     for (int q = 0; q < BLOCKS; q++)
 #pragma unroll
@@ -243,27 +247,32 @@ static __device__ __forceinline__ int32_t product_end(const struct conv_tail &ta
     return tail.is_wide ? conv_tail_wide(sum, &tail) : conv_tail_narrow(sum, &tail);
 }
 
-/* Four neighbours in the lane's row r as bytes, from both pieces' sums of either two. IS_FAST: what floats cut off is below
- * the bits that count. */
-template <int KS, int BLOCKS, bool IS_FAST>
-static __device__ __forceinline__ uint32_t
-product_finish(const struct conv_tail &tail, const struct product_mask<KS, BLOCKS> &mask, int r,
-               const float (&low)[2][4], const float (&high)[2][4])
+/* A sum that needs only a shift, as a float from a quarter on, of which bits 15 to 22 are the result: what is cut off is below
+ * those that count. */
+static __device__ __forceinline__ float product_fast_sum(float low, float high)
 {
-    int32_t ends[4];
+    return __fmaf_rz(low, 1.0f / PRODUCT_DIGIT, high);
+}
 
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const float l = low[i / 2][2 * r + i % 2], h = high[i / 2][2 * r + i % 2];
+/* Four such results as bytes. */
+static __device__ __forceinline__ uint32_t product_fast_word(const float (&sums)[4])
+{
+    const uint32_t two = __byte_perm(__float_as_uint(sums[0]), __float_as_uint(sums[1]), 0x6521);
+    const uint32_t more = __byte_perm(__float_as_uint(sums[2]), __float_as_uint(sums[3]), 0x6521);
 
-        ends[i] = IS_FAST ? __float_as_int(__fmaf_rz(__fmaf_rz(h, PRODUCT_DIGIT, l),
-                                                     PRODUCT_FAST_SCALE, mask.begin))
-                          : product_end(tail, product_sum(mask, l, h));
-    }
-    if (!IS_FAST)
-        return product_pack(ends[0], ends[1], ends[2], ends[3]);
-    return __byte_perm(__byte_perm(ends[0], ends[1], 0x0051), __byte_perm(ends[2], ends[3], 0x0051),
-                       0x5410);
+    return __byte_perm(two << 1, more << 1, 0x7531);
+}
+
+/* A result from both pieces' sums. */
+template <int KS, int BLOCKS, bool IS_FAST>
+static __device__ __forceinline__ uint8_t product_byte(const struct conv_tail &tail,
+                                                       const struct product_mask<KS, BLOCKS> &mask,
+                                                       float low, float high)
+{
+    if (IS_FAST)
+        return static_cast<uint8_t>(__float_as_uint(
+            __fmaf_rz(product_fast_sum(low, high), PRODUCT_FAST_UP, PRODUCT_FAST_BYTE)));
+    return conv_saturate(product_end(tail, product_sum(mask, low, high)));
 }
 
 /* From four neighbours in either 16 elements, where the lanes of a row have those from 0, 8, 4 and 12 on, to 8 neighbours a
@@ -276,65 +285,69 @@ static __device__ __forceinline__ uint2 product_trade(int quarter, uint32_t left
     return make_uint2(__byte_perm(left, theirs, other), __byte_perm(right, theirs, one));
 }
 
-/* Stores 8 bytes at `to`, from any byte on, in words as far as they are the row's of 32: the lane takes over what spills
- * from the one before. The first and the last lane have up to 3 bytes of a word that others have the rest of. */
-static __device__ __forceinline__ void product_store_shifted(const struct product_lane &mine,
-                                                             bool is_row, uint8_t *to, uint2 bytes)
-{
-    const uint32_t before = __shfl_sync(~0u, bytes.y, (threadIdx.x + 31) % 32);
-    const uint32_t first = __funnelshift_l(before, bytes.x, 8 * mine.past);
-    const bool is_last = mine.quarter == 3;
-    const bool is_end = is_row && mine.past > 0 && (mine.quarter == 0 || is_last);
-    const uint32_t end = is_last ? __funnelshift_l(bytes.y, 0, 8 * mine.past) : first;
-    const int half = is_last ? 0 : 2, byte = is_last ? mine.past - 1 : mine.past;
-    uint8_t *base = to - mine.past, *base_of_end = is_last ? base + 8 : base;
+/* Where the rows of the answer are that a lane stores from shared memory, from turn to turn. */
+struct product_store {
+    uint8_t *to; /* 16 whole bytes, of which some are its row's */
+    int row;     /* of the tile; below 0: none yet */
+};
 
-    if (is_row)
-        reinterpret_cast<uint32_t *>(base)[1] = __funnelshift_l(bytes.x, bytes.y, 8 * mine.past);
-    if (is_row && (mine.quarter > 0 || mine.past == 0))
-        reinterpret_cast<uint32_t *>(base)[0] = first;
-    if (is_end && mine.past != (is_last ? 1 : 3))
-        *reinterpret_cast<uint16_t *>(base_of_end + half) = static_cast<uint16_t>(end >> 8 * half);
-    if (is_end && mine.past != 2)
-        base_of_end[byte] = static_cast<uint8_t>(end >> 8 * byte);
+/* Stores a row of results from `from` on: a lane 16 whole bytes, and one byte of what is left at its ends. */
+static __device__ __forceinline__ void product_store_whole(const uint8_t *from, uint8_t *to,
+                                                           int past)
+{
+    const int chunk = threadIdx.x % 16, end = chunk < past ? PRODUCT_ELEMS + chunk : chunk;
+
+    if (chunk > 0 || past == 0)
+        *reinterpret_cast<uint4 *>(to + 16 * chunk) =
+            *reinterpret_cast<const uint4 *>(from + 16 * chunk);
+    if (past > 0)
+        to[end] = from[end];
 }
 
-/* Stores of 8 results those that are there, and the frame's value instead of the framed ones. */
-static __device__ __forceinline__ void product_store_each(unsigned stored, unsigned framed,
-                                                          uint8_t fill, uint8_t *to, uint2 bytes)
+/* The same of row y, where not all of it may be the answer's, or some is the frame's. */
+static __device__ __forceinline__ void product_store_some(const struct conv_job &job,
+                                                          const struct conv_tile &tile, int32_t y,
+                                                          const uint8_t *from, uint8_t *to,
+                                                          int past)
 {
-#pragma unroll 1
-    for (int b = 0; b < 8; b++)
-        if (stored >> b & 1)
-            to[b] = framed >> b & 1
-                        ? fill
-                        : static_cast<uint8_t>((b < 4 ? bytes.x : bytes.y) >> (8 * (b % 4)));
-}
+    const int32_t high = min(tile.e + PRODUCT_ELEMS, job.out_elems);
 
-/* The lane's two rows of results, y and y + 8, to `to`: those of them that are among the `rows` from y on. */
-template <bool IS_ALIGNED, bool IS_INSIDE>
-static __device__ __forceinline__ void product_store(const struct conv_job &job,
-                                                     const struct product_lane &mine, int32_t y,
-                                                     int rows, uint8_t *to, const uint2 (&bytes)[2])
-{
-    const int32_t radius = job.border == CONV_FRAME ? job.mask_height / 2 : 0;
-
-    if (!IS_INSIDE && !mine.has_all) {
 #pragma unroll 1
-        for (int r = 0; r < 2 && 8 * r < rows; r++)
-            product_store_each(
-                mine.stored,
-                y + 8 * r < radius || y + 8 * r >= job.out_height - radius ? ~0u : mine.framed,
-                static_cast<uint8_t>(job.fill), to + 8 * r * job.out_pitch,
-                r == 0 ? bytes[0] : bytes[1]);
-        return;
+    for (int i = 16 * (threadIdx.x % 16); i < PRODUCT_ELEMS + 16; i += 256) {
+        const int32_t e = tile.e - past + i;
+
+        if (e >= tile.e && e + 16 <= high && job.border != CONV_FRAME) {
+            *reinterpret_cast<uint4 *>(to + i) = *reinterpret_cast<const uint4 *>(from + i);
+            continue;
+        }
+#pragma unroll 1
+        for (int b = 0; b < 16; b++)
+            if (e + b >= tile.e && e + b < high)
+                to[i + b] = conv_is_framed(job, e + b, y) ? static_cast<uint8_t>(job.fill)
+                                                          : from[i + b];
     }
-#pragma unroll
-    for (int r = 0; r < 2; r++)
-        if (!IS_ALIGNED)
-            product_store_shifted(mine, 8 * r < rows, to + 8 * r * job.out_pitch, bytes[r]);
-        else if (8 * r < rows)
-            *reinterpret_cast<uint2 *>(to + 8 * r * job.out_pitch) = bytes[r];
+}
+
+/* Stores the rows of a turn that are the tile's: 16 lanes one of each stage. */
+template <int BLOCKS, bool IS_INSIDE>
+static __device__ __forceinline__ void
+product_store_turn(const struct conv_job &job, const struct conv_tile &tile,
+                   const struct product_store &store, int past,
+                   const struct product_answer (&answers)[BLOCKS * PRODUCT_ROWS])
+{
+#pragma unroll(IS_INSIDE ? BLOCKS : 1)
+    for (int n = 0; n < BLOCKS; n++) {
+        const int row = store.row + n * PRODUCT_ROWS;
+        const uint8_t *from = answers[n * PRODUCT_ROWS + threadIdx.x / 16].bytes;
+        uint8_t *to = store.to + n * PRODUCT_ROWS * job.out_pitch;
+
+        if (row < 0 || row >= tile.rows)
+            continue;
+        if (IS_INSIDE)
+            product_store_whole(from, to, past);
+        else
+            product_store_some(job, tile, tile.y + row, from, to, past);
+    }
 }
 
 /* A copy of 16 bytes, if it is_due: without a branch. */
@@ -391,48 +404,97 @@ product_put_edges(const struct conv_job &job, const struct conv_tile &tile, int 
     }
 }
 
-/* 16 rows of results, of which the pieces are complete, the `first` block of them on top. The lane stores row y and the 8th
- * after it, to `to`, if they are among the `rows` from y on. */
-template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
+/* One side of 16 rows of results, of which the pieces are complete, the `first` block of them on top: the sums of low pieces
+ * and of high ones, from `begin` on. */
+template <int KS, int KH, int BLOCKS>
 static __device__ __forceinline__ void
-product_down(const struct conv_job &job, const struct product_mask<KS, BLOCKS> &mask,
-             const struct product_factors<KS, KH, BLOCKS> &factors,
-             const uint32_t (&pieces)[BLOCKS][2][2][2][2], int first,
-             const struct product_lane &mine, int32_t y, int rows, uint8_t *to)
+product_down(const struct product_factors<KS, KH, BLOCKS> &factors,
+             const uint32_t (&pieces)[BLOCKS][2][2][2][2], int first, int side, float (&low)[2][4],
+             float (&high)[2][4])
+{
+#pragma unroll
+    for (int j = 0; j < 2; j++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            low[j][i] = 0;
+            high[j][i] = factors.begin[i];
+        }
+#pragma unroll
+    for (int q = 0; q < BLOCKS; q++)
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            const uint32_t(&of)[2][2] = pieces[(first + q) % BLOCKS][side][j];
+
+            product_add_halves(low[j], factors.column[q], of[0]);
+            product_add_halves(high[j], factors.column[q], of[1]);
+        }
+}
+
+/* Such rows into a stage's answers. */
+template <int KS, int KH, int BLOCKS, bool IS_FAST>
+static __device__ __forceinline__ void
+product_answer_rows(const struct conv_tail &tail, const struct product_mask<KS, BLOCKS> &mask,
+                    const struct product_factors<KS, KH, BLOCKS> &factors,
+                    const uint32_t (&pieces)[BLOCKS][2][2][2][2], int first,
+                    const struct product_lane &mine, uint8_t *answer)
+{
+#pragma unroll
+    for (int side = 0; side < 2; side++) {
+        float low[2][4], high[2][4];
+
+        product_down<KS, KH, BLOCKS>(factors, pieces, first, side, low, high);
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const int r = i / 4, j = i % 4 / 2, k = 2 * r + i % 2;
+
+            answer[mine.answer[r] + 16 * side + i % 4] =
+                product_byte<KS, BLOCKS, IS_FAST>(tail, mask, low[j][k], high[j][k]);
+        }
+    }
+}
+
+/* Such rows to `to`, the first of the lane's 8 elements in its row, and to `next` in the 8th after it, if they are among the
+ * `rows` that are left from its row on. */
+template <int KS, int KH, int BLOCKS>
+static __device__ __forceinline__ void
+product_store_rows(const struct product_factors<KS, KH, BLOCKS> &factors,
+                   const uint32_t (&pieces)[BLOCKS][2][2][2][2], int first, int quarter, int rows,
+                   uint8_t *to, uint8_t *next)
 {
     uint32_t words[2][2];
-    uint2 bytes[2];
 
 #pragma unroll
     for (int side = 0; side < 2; side++) {
-        float low[2][4] = {}, high[2][4] = {};
+        float low[2][4], high[2][4];
+
+        product_down<KS, KH, BLOCKS>(factors, pieces, first, side, low, high);
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            float sums[4];
 
 #pragma unroll
-        for (int q = 0; q < BLOCKS; q++)
-#pragma unroll
-            for (int j = 0; j < 2; j++) {
-                const uint32_t(&of)[2][2] = pieces[(first + q) % BLOCKS][side][j];
-
-                product_add_halves(low[j], factors.column[q], of[0]);
-                product_add_halves(high[j], factors.column[q], of[1]);
-            }
-#pragma unroll
-        for (int r = 0; r < 2; r++)
-            words[r][side] = product_finish<KS, BLOCKS, IS_FAST>(job.tail, mask, r, low, high);
+            for (int i = 0; i < 4; i++)
+                sums[i] =
+                    product_fast_sum(low[i / 2][2 * r + i % 2], high[i / 2][2 * r + i % 2]);
+            words[r][side] = product_fast_word(sums);
+        }
     }
-#pragma unroll
-    for (int r = 0; r < 2; r++)
-        bytes[r] = product_trade(mine.quarter, words[r][0], words[r][1]);
-    product_store<IS_ALIGNED, IS_INSIDE>(job, mine, y, rows, to, bytes);
+    const uint2 one = product_trade(quarter, words[0][0], words[0][1]);
+    const uint2 other = product_trade(quarter, words[1][0], words[1][1]);
+
+    if (rows > 0)
+        *reinterpret_cast<uint2 *>(to) = one;
+    if (rows > 8)
+        *reinterpret_cast<uint2 *>(next) = other;
 }
 
 /* How far a warp is in its tile: what changes from turn to turn. */
 struct product_turn {
     int s;               /* the first of its stages */
     int place;           /* the turn's in the ring */
-    int rows;            /* of results, from the one on that the lane stores first */
-    uint8_t *to;         /* where it does */
     const uint8_t *from; /* what it copies next, of a tile that is inside */
+    int rows;            /* of results, from the one on that the lane stores first, if it does so itself */
+    uint8_t *to;         /* where it does */
 };
 
 /* Begins the lane's copies of the stages of a turn, if they are of the tile's; s: the first, place: the turn's in the ring. */
@@ -458,14 +520,14 @@ product_begin_turn(const struct conv_job &job, const struct conv_tile &tile, int
     gpurun_copy_commit();
 }
 
-/* The stages of a turn, and the rows that they complete. */
+/* The stages of a turn, and into `answers` the rows that they complete. */
 template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
 static __device__ __forceinline__ void
 product_take_turn(const struct conv_job &job, const struct conv_tile &tile,
                   const struct product_lane &mine, const struct product_mask<KS, BLOCKS> &mask,
                   const struct product_factors<KS, KH, BLOCKS> &factors,
                   const struct product_turn &turn, const struct product_ring<KS> &ring,
-                  uint32_t (&pieces)[BLOCKS][2][2][2][2])
+                  struct product_answer *answers, uint32_t (&pieces)[BLOCKS][2][2][2][2])
 {
 #pragma unroll
     for (int n = 0; n < BLOCKS; n++) {
@@ -484,10 +546,16 @@ product_take_turn(const struct conv_job &job, const struct conv_tile &tile,
                 shift, part, pieces[n]);
         }
         if (n == BLOCKS - 1 || turn.s > 0)
-            product_down<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_INSIDE>(
-                job, mask, factors, pieces, n + 1, mine,
-                tile.y + tile.rows - turn.rows + n * PRODUCT_ROWS, turn.rows - n * PRODUCT_ROWS,
-                turn.to + n * PRODUCT_ROWS * job.out_pitch);
+        {
+            if (IS_ALIGNED && IS_FAST && IS_INSIDE)
+                product_store_rows<KS, KH, BLOCKS>(
+                    factors, pieces, n + 1, mine.quarter, turn.rows - n * PRODUCT_ROWS,
+                    turn.to + n * PRODUCT_ROWS * job.out_pitch,
+                    turn.to + (n * PRODUCT_ROWS + 8) * job.out_pitch);
+            else
+                product_answer_rows<KS, KH, BLOCKS, IS_FAST>(
+                    job.tail, mask, factors, pieces, n + 1, mine, answers[n * PRODUCT_ROWS].bytes);
+        }
     }
 }
 
@@ -507,25 +575,31 @@ template <int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INS
 static __device__ __forceinline__ void
 product_walk(const struct conv_job &job, const struct conv_tile &tile,
              const struct conv_window &window, const struct product_lane &mine,
-             const struct product_mask<KS, BLOCKS> &mask,
-             const struct product_mask<KS, BLOCKS> &shared_mask, struct product_ring<KS> *ring)
+             const struct product_mask<KS, BLOCKS> &mask, struct product_shared<KS, BLOCKS> *shared)
 {
     constexpr int turns = PRODUCT_STAGES / BLOCKS, ahead = turns - 1;
+    constexpr bool is_direct = IS_ALIGNED && IS_FAST && IS_INSIDE;
+    const int line = threadIdx.x / 16;
     const int row = static_cast<int>(threadIdx.x % 32 / 4) - (BLOCKS - 1) * PRODUCT_ROWS;
     const int stages = (tile.lines + PRODUCT_ROWS - 1) / PRODUCT_ROWS;
     const int64_t step = BLOCKS * PRODUCT_ROWS * job.in_pitch;
+    struct product_ring<KS> *ring = &shared->ring;
     struct product_factors<KS, KH, BLOCKS> factors;
     uint32_t pieces[BLOCKS][2][2][2][2] = {};
-    struct product_turn turn = {0, 0, tile.rows - row,
+    struct product_turn turn = {0, 0, product_first_share(job, tile), tile.rows - row,
                                 static_cast<uint8_t *>(job.out) + mine.e +
-                                    (tile.y + row) * job.out_pitch,
-                                product_first_share(job, tile)};
+                                    (tile.y + row) * job.out_pitch};
+    struct product_store store = {NULL, line - (2 * BLOCKS - 1) * PRODUCT_ROWS};
+    int odd = 0;
+
+    store.to = static_cast<uint8_t *>(job.out) + tile.e + (tile.y + store.row) * job.out_pitch -
+               mine.past;
 
 #pragma unroll 1
     for (int i = 0; i < ahead; i++, turn.from += step)
         product_begin_turn<KS, BLOCKS, IS_ALIGNED, IS_INSIDE>(job, tile, stages, i * BLOCKS, i,
                                                               turn.from, ring);
-    product_find_factors<KS, KH, BLOCKS>(shared_mask, &factors);
+    product_find_factors<KS, KH, BLOCKS>(shared->mask, &factors);
 #pragma unroll 1
     for (; turn.s < stages; turn.s += BLOCKS, turn.from += step) {
         const int before = turn.place == 0 ? turns - 1 : turn.place - 1;
@@ -542,14 +616,33 @@ product_walk(const struct conv_job &job, const struct conv_tile &tile,
         __syncthreads();
         product_begin_turn<KS, BLOCKS, IS_ALIGNED, IS_INSIDE>(
             job, tile, stages, turn.s + ahead * BLOCKS, before, turn.from, ring);
+        if (!is_direct)
+            product_store_turn<BLOCKS, IS_INSIDE>(job, tile, store, mine.past,
+                                                  shared->answers[odd ^ 1]);
         product_take_turn<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_INSIDE>(
-            job, tile, mine, mask, factors, turn, *ring, pieces);
+            job, tile, mine, mask, factors, turn, *ring, shared->answers[odd], pieces);
         turn.place = turn.place == turns - 1 ? 0 : turn.place + 1;
+        store.row += BLOCKS * PRODUCT_ROWS;
+        store.to += BLOCKS * PRODUCT_ROWS * job.out_pitch;
+        odd ^= 1;
         turn.rows -= BLOCKS * PRODUCT_ROWS;
         turn.to += BLOCKS * PRODUCT_ROWS * job.out_pitch;
     }
+    if (is_direct)
+        return;
+    __syncthreads();
+    product_store_turn<BLOCKS, IS_INSIDE>(job, tile, store, mine.past, shared->answers[odd ^ 1]);
 }
 #endif
+
+/* Bytes that the results of the tile's row r begin behind a multiple of 16. */
+static __device__ __forceinline__ int product_past(const struct conv_job &job,
+                                                   const struct conv_tile &tile, int r)
+{
+    return static_cast<int>((reinterpret_cast<uintptr_t>(job.out) + static_cast<unsigned>(tile.e) +
+                             (tile.y + r) * job.out_pitch) %
+                            16);
+}
 
 /* Where the block's tile begins. Those at either end of the rows take longer, so they are first. */
 static __device__ __forceinline__ void product_place_tile(unsigned columns, int band,
@@ -583,8 +676,9 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
                                const struct product_mask<KS, BLOCKS> mask, int band)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    __shared__ struct product_ring<KS> ring;
-    __shared__ struct product_mask<KS, BLOCKS> shared_mask;
+    extern __shared__ uint4 product_memory[];
+    struct product_shared<KS, BLOCKS> *shared =
+        reinterpret_cast<struct product_shared<KS, BLOCKS> *>(product_memory);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int32_t margin = job.border == CONV_FRAME ? job.mask_width / 2 * job.channels : 0;
     const int32_t radius = job.border == CONV_FRAME ? job.mask_height / 2 : 0;
@@ -602,13 +696,13 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
         conv_find_window<IS_ALIGNED, uint8_t>(job, tile, PRODUCT_ELEMS);
     const bool is_inside =
         !window.has_edges && tile.begin >= 16 &&
-        tile.begin + static_cast<int>(sizeof ring.lines[0][0]) <= job.elems && tile.top >= 0 &&
+        tile.begin + static_cast<int>(sizeof shared->ring.lines[0][0]) <= job.elems && tile.top >= 0 &&
         tile.top + (tile.lines + PRODUCT_ROWS - 1) / PRODUCT_ROWS * PRODUCT_ROWS <= job.height &&
         tile.e >= margin && tile.e + PRODUCT_ELEMS <= job.out_elems - margin && tile.y >= radius &&
         tile.y + tile.rows <= job.out_height - radius;
 
     for (int i = threadIdx.x; i < static_cast<int>(sizeof mask / 4); i += PRODUCT_BLOCK)
-        reinterpret_cast<uint32_t *>(&shared_mask)[i] =
+        reinterpret_cast<uint32_t *>(&shared->mask)[i] =
             reinterpret_cast<const uint32_t *>(&mask)[i];
     __syncthreads();
 
@@ -616,28 +710,21 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
     mine.quarter = lane % 4;
     mine.place = (first - mask.lead - tile.begin) / 4 + 2 * mine.quarter;
     mine.e = first + 8 * mine.quarter;
-    mine.has_all = first >= margin && first + PRODUCT_WARP_ELEMS <= job.out_elems - margin &&
-                   tile.y >= radius && tile.y + tile.rows <= job.out_height - radius;
-    mine.past =
-        static_cast<int>((reinterpret_cast<uintptr_t>(job.out) + static_cast<unsigned>(mine.e) +
-                          (tile.y + lane / 4) * job.out_pitch) %
-                         4);
+    mine.past = product_past(job, tile, threadIdx.x / 16);
+    for (int r = 0; r < 2; r++)
+        mine.answer[r] = static_cast<int>(sizeof(struct product_answer)) * (lane / 4 + 8 * r) +
+                         product_past(job, tile, lane / 4 + 8 * r) + PRODUCT_WARP_ELEMS * warp +
+                         4 * (mine.quarter / 2 + 2 * (mine.quarter % 2));
     for (int part = 0; part < 2; part++)
         mine.shift[part] = static_cast<int>((reinterpret_cast<uintptr_t>(job.in) +
                                              (tile.top + 8 * part + lane / 4) * job.in_pitch) %
                                             16);
-    mine.stored = mine.framed = 0;
-    for (int b = 0; b < 8; b++) {
-        mine.stored |= static_cast<unsigned>(mine.e + b < job.out_elems) << b;
-        mine.framed |=
-            static_cast<unsigned>(mine.e + b < margin || mine.e + b >= job.out_elems - margin) << b;
-    }
     if (IS_FAST && is_inside)
         product_walk<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_FAST>(job, tile, window, mine, mask,
-                                                                   shared_mask, &ring);
+                                                                   shared);
     else
         product_walk<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, false>(job, tile, window, mine, mask,
-                                                                 shared_mask, &ring);
+                                                                 shared);
 #endif
 }
 
@@ -719,10 +806,8 @@ static int32_t product_total(const int32_t *weights, int count)
 /* Whether the results are sums, and what is added in as many bits as there are, that are shifted and do not saturate. */
 static bool product_is_fast(const struct conv_mask *mask, const struct conv_tail *tail)
 {
-    const int32_t unit = 1 << (PRODUCT_FAST_SHIFT - PRODUCT_FAST_BITS);
-
     return conv_tail_only_shifts(tail) && tail->shift == PRODUCT_FAST_SHIFT && tail->add >= 0 &&
-           tail->add < 1 << PRODUCT_FAST_SHIFT && tail->add % unit == 0 &&
+           tail->add < 1 << PRODUCT_FAST_SHIFT && tail->add % PRODUCT_DIGIT == 0 &&
            product_deficit(mask->row, mask->width, 1) == 0 &&
            product_deficit(mask->column, mask->height, 1) == 0 &&
            product_total(mask->row, mask->width) * product_total(mask->column, mask->height) <=
@@ -732,7 +817,7 @@ static bool product_is_fast(const struct conv_mask *mask, const struct conv_tail
 /* What sums down the column end with. */
 template <int KS, int BLOCKS>
 static void product_set_ends(const struct conv_mask *mask, const struct conv_tail *tail,
-                             struct product_mask<KS, BLOCKS> *to)
+                             bool is_fast, struct product_mask<KS, BLOCKS> *to)
 {
     const uint32_t sum = static_cast<uint32_t>(product_total(mask->column, mask->height));
     const float middle = PRODUCT_MIDDLE;
@@ -740,14 +825,15 @@ static void product_set_ends(const struct conv_mask *mask, const struct conv_tai
 
     memcpy(&bits, &middle, sizeof bits);
     to->digit = PRODUCT_DIGIT;
-    to->begin = PRODUCT_FAST_BEGIN + static_cast<float>(tail->add) / (1 << PRODUCT_FAST_SHIFT);
+    if (is_fast)
+        to->begin = PRODUCT_QUARTER + static_cast<float>(tail->add) / PRODUCT_DIGIT / (1 << 24);
     to->excess =
         (PRODUCT_DIGIT + 1) * bits + static_cast<uint32_t>(to->offset * PRODUCT_DIGIT) * sum;
 }
 
 template <int KS, int BLOCKS>
 static void product_set_mask(const struct conv_mask *mask, const struct conv_job *job,
-                             struct product_mask<KS, BLOCKS> *to)
+                             bool is_fast, struct product_mask<KS, BLOCKS> *to)
 {
     memset(to, 0, sizeof *to);
     to->lead = product_lead(job, KS);
@@ -762,7 +848,7 @@ static void product_set_mask(const struct conv_mask *mask, const struct conv_job
     }
     for (int i = 0; i < mask->height; i++)
         to->column[i + 15] = gpurun_half_from_double(mask->column[i]);
-    product_set_ends(mask, &job->tail, to);
+    product_set_ends(mask, &job->tail, is_fast, to);
 }
 
 /* The highest band of which there are enough for all blocks that the device can run at once, and which takes whole turns. */
@@ -793,13 +879,16 @@ static enum gpurun_status product_run(struct gpurun_ctx *ctx)
     const int band = product_choose_band<BLOCKS>(ctx, &job, &tiles);
     const unsigned blocks = static_cast<unsigned>(tiles);
 
-    product_set_mask(&conv_state_of(ctx)->mask, &job, &mask);
-    if (IS_FAST && product_is_aligned(&job))
-        conv_vector_product_kernel<KS, KH, BLOCKS, IS_FAST, IS_FAST>
-            <<<blocks, PRODUCT_BLOCK, 0, stream>>>(job, mask, band);
-    else
-        conv_vector_product_kernel<KS, KH, BLOCKS, false, IS_FAST>
-            <<<blocks, PRODUCT_BLOCK, 0, stream>>>(job, mask, band);
+    product_set_mask(&conv_state_of(ctx)->mask, &job, IS_FAST, &mask);
+    const auto kernel =
+        IS_FAST && product_is_aligned(&job)
+            ? conv_vector_product_kernel<KS, KH, BLOCKS, IS_FAST, IS_FAST>
+            : conv_vector_product_kernel<KS, KH, BLOCKS, false, IS_FAST>;
+    const int bytes = sizeof(struct product_shared<KS, BLOCKS>);
+
+    GPURUN_CUDA_TRY(
+        ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    kernel<<<blocks, PRODUCT_BLOCK, bytes, stream>>>(job, mask, band);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
