@@ -98,8 +98,8 @@ template <int KS, int KH, int BLOCKS> struct product_factors {
 struct product_lane {
     int32_t e;       /* the first of the 8 elements that it stores, if it does so itself */
     int quarter;     /* which of the four lanes of a row it is */
-    int place;       /* the word of its lines that it reads first */
-    int shift[2];    /* bytes that its lines begin before they are due, of a tile that is inside */
+    int place;       /* the pair of words of its lines that it reads first */
+    int shift;       /* bytes that the lines that it copies begin before they are due, of a tile that is inside */
     int answer[2];   /* bytes from a stage's answers to its four results in either of its rows */
     int past;        /* bytes that the row that it stores is behind a multiple of 16 */
 };
@@ -190,27 +190,17 @@ static __device__ __forceinline__ void product_cut(int32_t a, int32_t b, uint32_
     *high = __byte_perm(a, b, 0x6521);
 }
 
-/* Two words of a line that begins `shift` bytes before it is due. */
-template <bool IS_ALIGNED>
-static __device__ __forceinline__ uint2 product_pair_at(const uint32_t *line, int shift)
-{
-    if (IS_ALIGNED)
-        return *reinterpret_cast<const uint2 *>(line);
-    return make_uint2(__funnelshift_r(line[0], line[1], 8 * shift),
-                      __funnelshift_r(line[1], line[2], 8 * shift));
-}
-
 /* Along the row: 8 lines, of which the lane loads its own, into half `part` of the pieces of a block of 16. */
-template <int KS, int KH, int BLOCKS, bool IS_ALIGNED>
+template <int KS, int KH, int BLOCKS>
 static __device__ __forceinline__ void
 product_along(const struct product_factors<KS, KH, BLOCKS> &factors, int32_t offset, int32_t digit,
-              const uint32_t *line, int shift, int part, uint32_t (&pieces)[2][2][2][2])
+              const uint2 *line, int part, uint32_t (&pieces)[2][2][2][2])
 {
     uint2 pairs[2 * KS];
 
 #pragma unroll
     for (int i = 0; i < 2 * KS; i++)
-        pairs[i] = product_pair_at<IS_ALIGNED>(line + 4 * i, shift);
+        pairs[i] = line[2 * i];
 #pragma unroll
     for (int side = 0; side < 2; side++) {
         int32_t sums[4] = {0, 0, 0, 0}, high[4] = {offset, offset, offset, offset};
@@ -283,6 +273,32 @@ static __device__ __forceinline__ uint2 product_trade(int quarter, uint32_t left
     const uint32_t theirs = __shfl_xor_sync(~0u, __byte_perm(left, right, one), 2);
 
     return make_uint2(__byte_perm(left, theirs, other), __byte_perm(right, theirs, one));
+}
+
+/* Moves a line that begins `shift` bytes before it is due to where it should, by the half of the warp that copied it. */
+template <int KS>
+static __device__ __forceinline__ void product_shift_line(int shift, uint4 *line)
+{
+    constexpr int pairs = product_span<KS>() / 8, times = (pairs + 15) / 16;
+    const uint32_t *from = reinterpret_cast<const uint32_t *>(line) + shift / 4;
+    uint2 words[times];
+
+#pragma unroll
+    for (int i = 0; i < times; i++) {
+        const int at = 2 * (static_cast<int>(threadIdx.x % 16) + 16 * i);
+
+        if (at < 2 * pairs)
+            words[i] = make_uint2(__funnelshift_r(from[at], from[at + 1], 8 * shift),
+                                  __funnelshift_r(from[at + 1], from[at + 2], 8 * shift));
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < times; i++) {
+        const int at = static_cast<int>(threadIdx.x % 16) + 16 * i;
+
+        if (at < pairs)
+            reinterpret_cast<uint2 *>(line)[at] = words[i];
+    }
 }
 
 /* Where the rows of the answer are that a lane stores from shared memory, from turn to turn. */
@@ -534,16 +550,12 @@ product_take_turn(const struct conv_job &job, const struct conv_tile &tile,
 #pragma unroll
         for (int part = 0; part < 2; part++) {
             const int line = 8 * part + static_cast<int>(threadIdx.x % 32 / 4);
-            const int shift = IS_ALIGNED  ? 0
-                              : IS_INSIDE ? mine.shift[part]
-                                          : conv_shift<IS_ALIGNED, uint8_t>(
-                                                job, tile, (turn.s + n) * PRODUCT_ROWS + line);
 
-            product_along<KS, KH, BLOCKS, IS_ALIGNED>(
+            product_along<KS, KH, BLOCKS>(
                 factors, IS_FAST ? 0 : mask.offset, mask.digit,
-                reinterpret_cast<const uint32_t *>(ring.lines[turn.place * BLOCKS + n][line]) +
-                    shift / 4 + mine.place,
-                shift, part, pieces[n]);
+                reinterpret_cast<const uint2 *>(ring.lines[turn.place * BLOCKS + n][line]) +
+                    mine.place,
+                part, pieces[n]);
         }
         if (n == BLOCKS - 1 || turn.s > 0)
         {
@@ -612,6 +624,16 @@ product_walk(const struct conv_job &job, const struct conv_tile &tile,
                 product_put_edges<KS, IS_ALIGNED>(
                     job, tile, turn.s + n, window,
                     ring->lines[turn.place * BLOCKS + n][threadIdx.x / 16]);
+        }
+        if (!IS_ALIGNED) {
+            __syncwarp();
+#pragma unroll(IS_INSIDE ? BLOCKS : 1)
+            for (int n = 0; n < BLOCKS; n++)
+                product_shift_line<KS>(
+                    IS_INSIDE ? mine.shift
+                              : conv_shift<IS_ALIGNED, uint8_t>(
+                                    job, tile, (turn.s + n) * PRODUCT_ROWS + line),
+                    ring->lines[turn.place * BLOCKS + n][line]);
         }
         __syncthreads();
         product_begin_turn<KS, BLOCKS, IS_ALIGNED, IS_INSIDE>(
@@ -708,17 +730,16 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
 
     const int32_t first = tile.e + PRODUCT_WARP_ELEMS * warp;
     mine.quarter = lane % 4;
-    mine.place = (first - mask.lead - tile.begin) / 4 + 2 * mine.quarter;
+    mine.place = (first - mask.lead - tile.begin) / 8 + mine.quarter;
     mine.e = first + 8 * mine.quarter;
     mine.past = product_past(job, tile, threadIdx.x / 16);
     for (int r = 0; r < 2; r++)
         mine.answer[r] = static_cast<int>(sizeof(struct product_answer)) * (lane / 4 + 8 * r) +
                          product_past(job, tile, lane / 4 + 8 * r) + PRODUCT_WARP_ELEMS * warp +
                          4 * (mine.quarter / 2 + 2 * (mine.quarter % 2));
-    for (int part = 0; part < 2; part++)
-        mine.shift[part] = static_cast<int>((reinterpret_cast<uintptr_t>(job.in) +
-                                             (tile.top + 8 * part + lane / 4) * job.in_pitch) %
-                                            16);
+    mine.shift = static_cast<int>((reinterpret_cast<uintptr_t>(job.in) +
+                                   (tile.top + static_cast<int>(threadIdx.x / 16)) * job.in_pitch) %
+                                  16);
     if (IS_FAST && is_inside)
         product_walk<KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_FAST>(job, tile, window, mine, mask,
                                                                    shared);
