@@ -361,27 +361,24 @@ static __device__ __forceinline__ void product_store_whole(const uint8_t *from, 
         to[end] = from[end];
 }
 
-/* The same of row y, where not all of it may be the answer's, or some is the frame's. */
+/* The same of row y, where not all of it is the answer's, or some is the frame's: a lane what is stored of 16 bytes. */
 static __device__ __forceinline__ void product_store_some(const struct conv_job &job,
                                                           const struct conv_tile &tile, int32_t y,
                                                           const uint8_t *from, uint8_t *to,
                                                           int past)
 {
-    const int32_t high = min(tile.e + PRODUCT_ELEMS, job.out_elems);
+    const int end = past + min(PRODUCT_ELEMS, job.out_elems - tile.e);
 
 #pragma unroll 1
-    for (int i = 16 * (threadIdx.x % 16); i < PRODUCT_ELEMS + 16; i += 256) {
-        const int32_t e = tile.e - past + i;
-
-        if (e >= tile.e && e + 16 <= high && job.border != CONV_FRAME) {
+    for (int i = 16 * (threadIdx.x % 16); i < end; i += PRODUCT_ELEMS) {
+        if (i >= past && i + 16 <= end && job.border != CONV_FRAME) {
             *reinterpret_cast<uint4 *>(to + i) = *reinterpret_cast<const uint4 *>(from + i);
             continue;
         }
 #pragma unroll 1
-        for (int b = 0; b < 16; b++)
-            if (e + b >= tile.e && e + b < high)
-                to[i + b] = conv_is_framed(job, e + b, y) ? static_cast<uint8_t>(job.fill)
-                                                          : from[i + b];
+        for (int b = max(i, past); b < min(i + 16, end); b++)
+            to[b] = conv_is_framed(job, tile.e + b - past, y) ? static_cast<uint8_t>(job.fill)
+                                                              : from[b];
     }
 }
 
@@ -394,13 +391,15 @@ product_store_turn(const struct conv_job &job, const struct conv_tile &tile,
 {
 #pragma unroll(IS_INSIDE ? BLOCKS : 1)
     for (int n = 0; n < BLOCKS; n++) {
+        const bool is_whole = IS_INSIDE || (tile.e + PRODUCT_ELEMS <= job.out_elems &&
+                                            job.border != CONV_FRAME);
         const int row = store.row + n * PRODUCT_ROWS;
         const uint8_t *from = answers[n * PRODUCT_ROWS + threadIdx.x / 16].bytes;
         uint8_t *to = store.to + n * PRODUCT_ROWS * job.out_pitch;
 
         if (row < 0 || row >= tile.rows)
             continue;
-        if (IS_INSIDE)
+        if (is_whole)
             product_store_whole(from, to, past);
         else
             product_store_some(job, tile, tile.y + row, from, to, past);
