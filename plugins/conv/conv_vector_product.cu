@@ -25,6 +25,7 @@
  * Limits   the mask must be a product of whole numbers whose magnitudes add up to 2055 along the row and 2048 down the
  *          column; compute capability 8.0.
  */
+#include "conv_bands.h"
 #include "conv_lines.cuh"
 #include "conv_vector.h"
 #include "gpurun/half.h"
@@ -36,7 +37,7 @@ enum {
     PRODUCT_ELEMS = PRODUCT_WARPS * PRODUCT_WARP_ELEMS,
     PRODUCT_ROWS = 16,    /* of a stage */
     PRODUCT_STAGES = 6,   /* of the ring: two or three turns */
-    PRODUCT_BAND = 15,    /* stages' rows of results of a block, at least where blocks are many */
+    PRODUCT_BAND = 31,    /* stages' rows of results of a block, at least where blocks are many */
     PRODUCT_LOW_BITS = 8, /* of a sum along the row; 11 are high */
     PRODUCT_DIGIT = 256,
     PRODUCT_ROW_MAX = 2055, /* 256 more than 255 times it are below 2^19 */
@@ -706,8 +707,10 @@ static __device__ __forceinline__ int product_past(const struct conv_job &job,
                             16);
 }
 
-/* Where the block's tile begins. Those at either end of the rows take longer, so they are first. */
-static __device__ __forceinline__ void product_place_tile(unsigned columns, int band,
+/* The block's tile. Those at either end of the rows take longer, so they are first. */
+static __device__ __forceinline__ void product_place_tile(unsigned columns,
+                                                          const struct conv_bands &bands,
+                                                          int32_t out_height,
                                                           struct conv_tile *tile)
 {
     const unsigned ends = min(columns, 2u), first = gridDim.x / columns * ends;
@@ -715,9 +718,11 @@ static __device__ __forceinline__ void product_place_tile(unsigned columns, int 
     const unsigned i = is_end ? blockIdx.x : blockIdx.x - first;
     const unsigned of = is_end ? ends : columns - ends;
     const unsigned column = is_end ? i % of * (columns - 1) : 1 + i % of;
+    int32_t stages;
 
     tile->e = static_cast<int32_t>(column) * PRODUCT_ELEMS;
-    tile->y = static_cast<int32_t>(i / of) * band;
+    tile->y = conv_band_at(&bands, static_cast<int32_t>(i / of), &stages) * PRODUCT_ROWS;
+    tile->rows = min(stages * PRODUCT_ROWS, out_height - tile->y);
 }
 
 /* Rows of the image that a tile of so many rows of results reads: in as many whole turns as results take, even where the last
@@ -735,7 +740,8 @@ template <int BLOCKS> static __device__ __forceinline__ int product_lines(int ro
 template <int PLANES, int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
 static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 : 1)
     conv_vector_product_kernel(const struct conv_job job,
-                               const struct product_mask<PLANES, KS, BLOCKS> mask, int band)
+                               const struct product_mask<PLANES, KS, BLOCKS> mask,
+                               const struct conv_bands bands)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     extern __shared__ uint4 product_memory[];
@@ -747,9 +753,8 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
     struct product_lane mine;
     struct conv_tile tile;
 
-    product_place_tile(static_cast<unsigned>(job.tiles_x), band, &tile);
+    product_place_tile(static_cast<unsigned>(job.tiles_x), bands, job.out_height, &tile);
     tile.top = tile.y + job.first_y;
-    tile.rows = min(band, job.out_height - tile.y);
     tile.lines = product_lines<BLOCKS>(tile.rows, job.mask_height);
     tile.begin = tile.e - (mask.lead + 31) / 32 * 32; /* a whole sector */
     tile.reach = (job.mask_width - 1) * job.channels + job.first_e;
@@ -923,16 +928,18 @@ static void product_set_mask(const struct conv_mask *mask, const struct conv_job
     product_set_ends(mask, &job->tail, is_fast, to);
 }
 
-/* The highest band of which there are enough for all blocks that the device can run at once, and which takes whole turns. */
+/* Bands of whole turns, in stages' rows. Returns how many tiles there are, of which two run at once on a multiprocessor. */
 template <int BLOCKS>
-static int product_choose_band(const struct gpurun_ctx *ctx, struct conv_job *job, int64_t *tiles)
+static int64_t product_cut_bands(const struct gpurun_ctx *ctx, struct conv_job *job,
+                                 struct conv_bands *bands)
 {
-    const int64_t enough = 2 * static_cast<int64_t>(ctx->device.sm_count);
-    int stages = PRODUCT_BAND / BLOCKS * BLOCKS + 1;
+    const int64_t columns = conv_tiles(job, PRODUCT_ELEMS, job->out_height);
+    const int32_t rows = (job->out_height + PRODUCT_ROWS - 1) / PRODUCT_ROWS;
+    const int64_t side = (2 * static_cast<int64_t>(ctx->device.sm_count) + columns - 1) / columns;
+    const int turns =
+        conv_choose_turns(rows, side, BLOCKS, (PRODUCT_BAND + BLOCKS - 1) / BLOCKS, 1);
 
-    while ((*tiles = conv_tiles(job, PRODUCT_ELEMS, PRODUCT_ROWS * stages)) < enough && stages > 1)
-        stages -= BLOCKS;
-    return PRODUCT_ROWS * stages;
+    return columns * conv_cut_bands(rows, (side + 1) / 2, BLOCKS, turns, 1, bands);
 }
 
 static bool product_is_aligned(const struct conv_job *job)
@@ -947,9 +954,9 @@ static enum gpurun_status product_run(struct gpurun_ctx *ctx)
     const cudaStream_t stream = gpurun_cuda_stream(ctx);
     struct conv_job job = conv_job_of(ctx);
     struct product_mask<PLANES, KS, BLOCKS> mask;
-    int64_t tiles;
-    const int band = product_choose_band<BLOCKS>(ctx, &job, &tiles);
-    const unsigned blocks = static_cast<unsigned>(tiles);
+    struct conv_bands bands;
+    const unsigned blocks =
+        static_cast<unsigned>(product_cut_bands<BLOCKS>(ctx, &job, &bands));
 
     product_set_mask(&conv_state_of(ctx)->mask, &job, IS_FAST, &mask);
     const auto kernel =
@@ -960,7 +967,7 @@ static enum gpurun_status product_run(struct gpurun_ctx *ctx)
 
     GPURUN_CUDA_TRY(
         ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    kernel<<<blocks, PRODUCT_BLOCK, bytes, stream>>>(job, mask, band);
+    kernel<<<blocks, PRODUCT_BLOCK, bytes, stream>>>(job, mask, bands);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
