@@ -554,6 +554,16 @@ struct product_turn {
     uint8_t *to;         /* where it does */
 };
 
+/* Whether the image has all rows of a turn, of which s is the first stage. */
+template <int BLOCKS>
+static __device__ __forceinline__ bool product_has_rows(const struct conv_job &job,
+                                                        const struct conv_tile &tile, int s)
+{
+    const int first = tile.top + s * PRODUCT_ROWS;
+
+    return first >= 0 && first + BLOCKS * PRODUCT_ROWS <= job.height;
+}
+
 /* Begins the lane's copies of the stages of a turn, if they are of the tile's; s: the first, place: the turn's in the ring. */
 template <int PLANES, int KS, int BLOCKS, bool IS_ALIGNED, bool IS_INSIDE>
 static __device__ __forceinline__ void
@@ -562,17 +572,20 @@ product_begin_turn(const struct conv_job &job, const struct conv_tile &tile, int
 {
     const int line = threadIdx.x / 16;
 
-    if (s < stages)
-#pragma unroll(IS_INSIDE ? BLOCKS : 1)
+    if (IS_INSIDE && s < stages && product_has_rows<BLOCKS>(job, tile, s))
+#pragma unroll
+        for (int n = 0; n < BLOCKS; n++)
+            product_copy_share<PLANES, KS>(from + n * PRODUCT_ROWS * job.in_pitch,
+                                           ring->lines[place * BLOCKS + n][line]);
+    else if (s < stages)
+#pragma unroll 1
         for (int n = 0; n < BLOCKS; n++) {
             const int at = (s + n) * PRODUCT_ROWS + line;
-            uint4 *to = ring->lines[place * BLOCKS + n][line];
 
-            if (IS_INSIDE)
-                product_copy_share<PLANES, KS>(from + n * PRODUCT_ROWS * job.in_pitch, to);
-            else if (at < tile.lines)
-                conv_copy_line<IS_ALIGNED, uint8_t, product_span<PLANES, KS>()>(job, tile, at, to,
-                                                                        threadIdx.x % 16, 16, NULL);
+            if (at < tile.lines)
+                conv_copy_line<IS_ALIGNED, uint8_t, product_span<PLANES, KS>()>(
+                    job, tile, at, ring->lines[place * BLOCKS + n][line], threadIdx.x % 16, 16,
+                    NULL);
         }
     gpurun_copy_commit();
 }
@@ -667,13 +680,15 @@ product_walk(const struct conv_job &job, const struct conv_tile &tile,
                     ring->lines[turn.place * BLOCKS + n][threadIdx.x / 16]);
         }
         if (!IS_ALIGNED) {
+            const bool has_rows = IS_INSIDE && product_has_rows<BLOCKS>(job, tile, turn.s);
+
             __syncwarp();
 #pragma unroll(IS_INSIDE ? BLOCKS : 1)
             for (int n = 0; n < BLOCKS; n++)
                 product_shift_line<PLANES, KS>(
-                    IS_INSIDE ? mine.shift
-                              : conv_shift<IS_ALIGNED, uint8_t>(
-                                    job, tile, (turn.s + n) * PRODUCT_ROWS + line),
+                    has_rows ? mine.shift
+                             : conv_shift<IS_ALIGNED, uint8_t>(
+                                   job, tile, (turn.s + n) * PRODUCT_ROWS + line),
                     ring->lines[turn.place * BLOCKS + n][line]);
         }
         __syncthreads();
@@ -763,8 +778,7 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
         conv_find_window<IS_ALIGNED, uint8_t>(job, tile, PRODUCT_ELEMS);
     const bool is_inside =
         !window.has_edges && tile.begin >= 16 &&
-        tile.begin + static_cast<int>(sizeof shared->ring.lines[0][0]) <= job.elems && tile.top >= 0 &&
-        tile.top + (tile.lines + PRODUCT_ROWS - 1) / PRODUCT_ROWS * PRODUCT_ROWS <= job.height &&
+        tile.begin + static_cast<int>(sizeof shared->ring.lines[0][0]) <= job.elems &&
         tile.e >= margin && tile.e + PRODUCT_ELEMS <= job.out_elems - margin && tile.y >= radius &&
         tile.y + tile.rows <= job.out_height - radius;
 
