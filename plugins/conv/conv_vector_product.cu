@@ -52,8 +52,8 @@ enum {
 
 /* The band matrices as what stands on their diagonals. KS: products along the row, of 32 bytes each; BLOCKS: down the
  * column, of 16 rows each. */
-template <int PLANES, int KS, int BLOCKS> struct product_mask {
-    uint32_t row[2][8 * KS + 5]; /* two digits: byte i is of element k, result m: k - m = i - 15 */
+template <int PLANES, int STEPS, int BLOCKS> struct product_mask {
+    uint32_t row[2][4 * STEPS + 5]; /* two digits: byte i is of element k, result m: k - m = i - 15 */
     uint16_t column[16 * BLOCKS + 16]; /* halves: i is of row k and result n with k - n = i - 15 */
     int32_t lead;    /* elements before 16 results that the row's band begins with */
     int32_t offset;  /* what is added to sums along the row, in units of a second digit */
@@ -62,16 +62,16 @@ template <int PLANES, int KS, int BLOCKS> struct product_mask {
     int32_t digit;   /* 256: as no constant it is multiplied by, where shifts have more to do */
 };
 
-/* Elements of a line: what the band takes, from a whole sector of 32 on. With the 16 bytes that it has besides, a line is 32 or
- * 96 bytes longer than a multiple of 128, so that four of them have banks of their own. */
-template <int PLANES, int KS> static __host__ __device__ constexpr int product_span()
+/* Elements of a line: what the band takes, from a whole sector of 32 on. */
+template <int PLANES, int STEPS> static __host__ __device__ constexpr int product_span()
 {
-    return PRODUCT_ELEMS + (PLANES > 1 ? 16 * PLANES * KS : KS <= 2 ? 80 : KS == 4 ? 144 : 208);
+    return PRODUCT_ELEMS + 16 * (PLANES > 1 ? PLANES * (STEPS - 1) : STEPS + 1);
 }
 
-/* Stages' lines, turn after turn. A line may begin anywhere in its first 16 bytes. */
-template <int PLANES, int KS> struct product_ring {
-    uint4 lines[PRODUCT_STAGES][PRODUCT_ROWS][product_span<PLANES, KS>() / 16 + 1];
+/* Stages' lines, turn after turn. A line may begin anywhere in its first 16 bytes. They are an odd number of 16 bytes apart, so
+ * that eight of them have banks of their own. */
+template <int PLANES, int STEPS> struct product_ring {
+    uint4 lines[PRODUCT_STAGES][PRODUCT_ROWS][(product_span<PLANES, STEPS>() / 16 + 1) | 1];
 };
 
 /* A row of a tile's results as it will lie in memory, from 16 whole bytes on that hold the first. */
@@ -80,17 +80,17 @@ struct product_answer {
 };
 
 /* Shared memory of a block. Answers are of two turns: one is made while the one before is stored. */
-template <int PLANES, int KS, int BLOCKS> struct product_shared {
-    struct product_ring<PLANES, KS> ring;
+template <int PLANES, int STEPS, int BLOCKS> struct product_shared {
+    struct product_ring<PLANES, STEPS> ring;
     struct product_answer answers[2][BLOCKS * PRODUCT_ROWS];
-    struct product_mask<PLANES, KS, BLOCKS> mask;
+    struct product_mask<PLANES, STEPS, BLOCKS> mask;
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
 /* Both band matrices as a lane holds them. */
-template <int PLANES, int KS, int KH, int BLOCKS> struct product_factors {
-    uint32_t low[KS][4], high[KH > 0 ? KH : 1][4];
+template <int PLANES, int STEPS, int KH, int BLOCKS> struct product_factors {
+    uint32_t low[(STEPS + 1) / 2][4], high[KH > 0 ? KH : 1][4];
     uint32_t column[BLOCKS][4];
     float begin[4];
 };
@@ -99,7 +99,7 @@ template <int PLANES, int KS, int KH, int BLOCKS> struct product_factors {
 struct product_lane {
     int32_t e;       /* the first of the 8 elements that it stores, if it does so itself */
     int quarter;     /* which of the four lanes of a row it is */
-    int place;       /* the pair of words of its lines that it reads first */
+    int place;       /* the word of its lines that it reads first */
     unsigned planes; /* how two words are permuted to two pairs of bytes, of either of two planes */
     int shift;       /* bytes that the lines that it copies begin before they are due, of a tile that is inside */
     int answer[2];   /* bytes from a stage's answers to its four results in either of its rows */
@@ -108,22 +108,32 @@ struct product_lane {
 
 /* sums += a * b, bytes by bytes */
 static __device__ __forceinline__ void product_add_low(int32_t (&sums)[4], const uint32_t (&a)[4],
-                                                       uint2 b)
+                                                       uint32_t first, uint32_t second)
 {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(first), "r"(second));
 }
 
-/* The same, signed bytes by bytes. */
+/* The same of half as many, by the first half of a. */
+static __device__ __forceinline__ void product_add_half(int32_t (&sums)[4], const uint32_t (&a)[4],
+                                                        uint32_t b)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+        "{%0, %1, %2, %3};"
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(b));
+}
+
+/* The same as the first, signed bytes by bytes. */
 static __device__ __forceinline__ void product_add_high(int32_t (&sums)[4], const uint32_t (&a)[4],
-                                                        uint2 b)
+                                                        uint32_t first, uint32_t second)
 {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(first), "r"(second));
 }
 
 /* sums += a * b, halves */
@@ -159,10 +169,10 @@ template <int PLANES> static __device__ __forceinline__ int product_line(int gro
     return PLANES > 1 ? group / 2 + 4 * (group % 2) : group;
 }
 
-template <int PLANES, int KS, int KH, int BLOCKS>
+template <int PLANES, int STEPS, int KH, int BLOCKS>
 static __device__ __forceinline__ void
-product_find_factors(const struct product_mask<PLANES, KS, BLOCKS> &mask,
-                     struct product_factors<PLANES, KS, KH, BLOCKS> *factors)
+product_find_factors(const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
+                     struct product_factors<PLANES, STEPS, KH, BLOCKS> *factors)
 {
     const int group = threadIdx.x % 32 / 4, quarter = threadIdx.x % 4;
     /* loaded each for itself: instructions take four in a row, and what is the same in two were copied each time */
@@ -170,15 +180,15 @@ product_find_factors(const struct product_mask<PLANES, KS, BLOCKS> &mask,
 
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const int at = (PLANES > 1 ? 4 * quarter + 16 * (i / 2) : 8 * quarter + 4 * (i / 2)) -
-                       product_place<PLANES>(group + 8 * (i % 2)) + 15;
+        const int at =
+            4 * quarter + 16 * (i / 2) - product_place<PLANES>(group + 8 * (i % 2)) + 15;
 
 #pragma unroll
-        for (int k = 0; k < KS; k++)
+        for (int k = 0; 2 * k + i / 2 < STEPS; k++)
             factors->low[k][i] = product_word(mask.row[0], 32 * k + at);
 #pragma unroll
         for (int k = 0; k < KH; k++)
-            factors->high[k][i] = product_word(mask.row[1], 16 * (KS - KH) + 32 * k + at);
+            factors->high[k][i] = product_word(mask.row[1], 16 * (STEPS / 2 - KH) + 32 * k + at);
     }
 #pragma unroll
     for (int i = 0; i < 4; i++)
@@ -203,56 +213,56 @@ static __device__ __forceinline__ void product_cut(int32_t a, int32_t b, uint32_
     *high = __byte_perm(a, b, 0x6521);
 }
 
-/* What a lane multiplies of a line, for either side from pairs[side] on every other: of 16 neighbours each or of two of four
- * planes, where the last of 3 * 16 is not made up to 32. `from`: what it reads first. */
-template <int PLANES, int KS>
-static __device__ __forceinline__ void product_load(const uint2 *from, unsigned planes,
-                                                    uint2 (&pairs)[2 * KS])
+/* What a lane multiplies of a line, for either side: of 16 neighbours each, or of two of four planes. `from`: what it reads
+ * first. */
+template <int PLANES, int STEPS>
+static __device__ __forceinline__ void product_load(const uint32_t *from, unsigned planes,
+                                                    uint32_t (&words)[2][STEPS])
 {
-    if (PLANES == 1) {
 #pragma unroll
-        for (int i = 0; i < 2 * KS; i++)
-            pairs[i] = from[2 * i];
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < KS + 1; i++) {
-        const uint4 four = reinterpret_cast<const uint4 *>(from)[4 * i];
+    for (int i = 0; i < STEPS && PLANES > 1; i++) {
+        const uint4 four = *reinterpret_cast<const uint4 *>(from + 16 * i);
         const uint32_t low = __byte_perm(four.x, four.y, planes);
         const uint32_t high = __byte_perm(four.z, four.w, planes);
 
+        words[0][i] = __byte_perm(low, high, 0x5410);
+        words[1][i] = __byte_perm(low, high, 0x7632);
+    }
 #pragma unroll
-        for (int side = 0; side < 2; side++) {
-            const uint32_t word = __byte_perm(low, high, side == 0 ? 0x5410 : 0x7632);
+    for (int i = 0; i <= STEPS && PLANES == 1; i++) {
+        const uint32_t word = from[4 * i];
 
-            if (i % 2 == 0)
-                pairs[side + i / 2 * 2] = make_uint2(word, 0);
-            else
-                pairs[side + i / 2 * 2].y = word;
-        }
+        if (i < STEPS)
+            words[0][i] = word;
+        if (i > 0)
+            words[1][i - 1] = word;
     }
 }
 
 /* Along the row: 8 lines, of which the lane loads its own, into half `part` of the pieces of a block of 16. */
-template <int PLANES, int KS, int KH, int BLOCKS>
+template <int PLANES, int STEPS, int KH, int BLOCKS>
 static __device__ __forceinline__ void
-product_along(const struct product_factors<PLANES, KS, KH, BLOCKS> &factors, unsigned planes,
-              int32_t offset, int32_t digit, const uint2 *line, int part,
+product_along(const struct product_factors<PLANES, STEPS, KH, BLOCKS> &factors, unsigned planes,
+              int32_t offset, int32_t digit, const uint32_t *line, int part,
               uint32_t (&pieces)[2][2][2][2])
 {
-    uint2 pairs[2 * KS];
+    constexpr int middle = STEPS / 2 - KH;
+    uint32_t words[2][STEPS];
 
-    product_load<PLANES, KS>(line, planes, pairs);
+    product_load<PLANES, STEPS>(line, planes, words);
 #pragma unroll
     for (int side = 0; side < 2; side++) {
         int32_t sums[4] = {0, 0, 0, 0}, high[4] = {offset, offset, offset, offset};
 
 #pragma unroll
-        for (int k = 0; k < KS; k++)
-            product_add_low(sums, factors.low[k], pairs[side + 2 * k]);
+        for (int k = 0; k < STEPS / 2; k++)
+            product_add_low(sums, factors.low[k], words[side][2 * k], words[side][2 * k + 1]);
+        if (STEPS % 2 > 0)
+            product_add_half(sums, factors.low[STEPS / 2], words[side][STEPS - 1]);
 #pragma unroll
         for (int k = 0; k < KH; k++)
-            product_add_high(high, factors.high[k], pairs[side + KS - KH + 2 * k]);
+            product_add_high(high, factors.high[k], words[side][middle + 2 * k],
+                             words[side][middle + 2 * k + 1]);
 #pragma unroll
         for (int i = 0; i < 4 && KH > 0; i++)
             sums[i] += high[i] * digit;
@@ -264,8 +274,8 @@ product_along(const struct product_factors<PLANES, KS, KH, BLOCKS> &factors, uns
 }
 
 /* A sum from both pieces' sums, in units of 2^-24. */
-template <int PLANES, int KS, int BLOCKS>
-static __device__ __forceinline__ int32_t product_sum(const struct product_mask<PLANES, KS, BLOCKS> &mask,
+template <int PLANES, int STEPS, int BLOCKS>
+static __device__ __forceinline__ int32_t product_sum(const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
                                                       float low, float high)
 {
     const uint32_t low_bits = __float_as_uint(low + PRODUCT_MIDDLE);
@@ -296,9 +306,9 @@ static __device__ __forceinline__ uint32_t product_fast_word(const float (&sums)
 }
 
 /* A result from both pieces' sums. */
-template <int PLANES, int KS, int BLOCKS, bool IS_FAST>
+template <int PLANES, int STEPS, int BLOCKS, bool IS_FAST>
 static __device__ __forceinline__ uint8_t product_byte(const struct conv_tail &tail,
-                                                       const struct product_mask<PLANES, KS, BLOCKS> &mask,
+                                                       const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
                                                        float low, float high)
 {
     if (IS_FAST)
@@ -318,10 +328,10 @@ static __device__ __forceinline__ uint2 product_trade(int quarter, uint32_t left
 }
 
 /* Moves a line that begins `shift` bytes before it is due to where it should, by the half of the warp that copied it. */
-template <int PLANES, int KS>
+template <int PLANES, int STEPS>
 static __device__ __forceinline__ void product_shift_line(int shift, uint4 *line)
 {
-    constexpr int pairs = product_span<PLANES, KS>() / 8, times = (pairs + 15) / 16;
+    constexpr int pairs = product_span<PLANES, STEPS>() / 8, times = (pairs + 15) / 16;
     const uint32_t *from = reinterpret_cast<const uint32_t *>(line) + shift / 4;
     uint2 words[times];
 
@@ -420,10 +430,10 @@ static __device__ __forceinline__ void product_copy_if(bool is_due, void *to, co
 
 /* Of a stage whose lines are whole in the image: the lane's share of the copies into line `to`, that of its half of the warp;
  * from: what it takes of it first. */
-template <int PLANES, int KS>
+template <int PLANES, int STEPS>
 static __device__ __forceinline__ void product_copy_share(const uint8_t *from, uint4 *to)
 {
-    constexpr int chunks = product_span<PLANES, KS>() / 16 + 1;
+    constexpr int chunks = product_span<PLANES, STEPS>() / 16 + 1;
     static_assert(chunks > 16 && chunks <= 32, "two copies a lane");
     const int chunk = threadIdx.x % 16;
 
@@ -433,14 +443,14 @@ static __device__ __forceinline__ void product_copy_share(const uint8_t *from, u
 
 /* Puts what is beyond the image's edges into a line of stage s, once it is copied: what the lane's half of the warp copied, each
  * 16th byte of what it did not. */
-template <int PLANES, int KS, bool IS_ALIGNED>
+template <int PLANES, int STEPS, bool IS_ALIGNED>
 static __device__ __forceinline__ void
 product_put_edges(const struct conv_job &job, const struct conv_tile &tile, int s,
                   const struct conv_window &window, uint4 *to)
 {
     const int at = s * PRODUCT_ROWS + static_cast<int>(threadIdx.x / 16);
     const struct conv_row<uint8_t> row =
-        conv_find_row<IS_ALIGNED, uint8_t, product_span<PLANES, KS>()>(job, tile, at);
+        conv_find_row<IS_ALIGNED, uint8_t, product_span<PLANES, STEPS>()>(job, tile, at);
     const int32_t low = max(row.low, 0), high = min(row.high, job.elems);
     const int lefts = row.from != NULL ? window.lefts : window.to - window.from;
     const int edges = row.from != NULL ? lefts + window.rights : lefts;
@@ -463,9 +473,9 @@ product_put_edges(const struct conv_job &job, const struct conv_tile &tile, int 
 
 /* One side of 16 rows of results, of which the pieces are complete, the `first` block of them on top: the sums of low pieces
  * and of high ones, from `begin` on. */
-template <int PLANES, int KS, int KH, int BLOCKS>
+template <int PLANES, int STEPS, int KH, int BLOCKS>
 static __device__ __forceinline__ void
-product_down(const struct product_factors<PLANES, KS, KH, BLOCKS> &factors,
+product_down(const struct product_factors<PLANES, STEPS, KH, BLOCKS> &factors,
              const uint32_t (&pieces)[BLOCKS][2][2][2][2], int first, int side, float (&low)[2][4],
              float (&high)[2][4])
 {
@@ -488,10 +498,10 @@ product_down(const struct product_factors<PLANES, KS, KH, BLOCKS> &factors,
 }
 
 /* Such rows into a stage's answers. */
-template <int PLANES, int KS, int KH, int BLOCKS, bool IS_FAST>
+template <int PLANES, int STEPS, int KH, int BLOCKS, bool IS_FAST>
 static __device__ __forceinline__ void
-product_answer_rows(const struct conv_tail &tail, const struct product_mask<PLANES, KS, BLOCKS> &mask,
-                    const struct product_factors<PLANES, KS, KH, BLOCKS> &factors,
+product_answer_rows(const struct conv_tail &tail, const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
+                    const struct product_factors<PLANES, STEPS, KH, BLOCKS> &factors,
                     const uint32_t (&pieces)[BLOCKS][2][2][2][2], int first,
                     const struct product_lane &mine, uint8_t *answer)
 {
@@ -499,22 +509,22 @@ product_answer_rows(const struct conv_tail &tail, const struct product_mask<PLAN
     for (int side = 0; side < 2; side++) {
         float low[2][4], high[2][4];
 
-        product_down<PLANES, KS, KH, BLOCKS>(factors, pieces, first, side, low, high);
+        product_down<PLANES, STEPS, KH, BLOCKS>(factors, pieces, first, side, low, high);
 #pragma unroll
         for (int i = 0; i < 8; i++) {
             const int r = i / 4, j = i % 4 / 2, k = 2 * r + i % 2;
 
             answer[mine.answer[r] + (PLANES > 1 ? side + 4 * PLANES * (i % 4) : 16 * side + i % 4)] =
-                product_byte<PLANES, KS, BLOCKS, IS_FAST>(tail, mask, low[j][k], high[j][k]);
+                product_byte<PLANES, STEPS, BLOCKS, IS_FAST>(tail, mask, low[j][k], high[j][k]);
         }
     }
 }
 
 /* Such rows to `to`, the first of the lane's 8 elements in its row, and to `next` in the 8th after it, if they are among the
  * `rows` that are left from its row on. */
-template <int PLANES, int KS, int KH, int BLOCKS>
+template <int PLANES, int STEPS, int KH, int BLOCKS>
 static __device__ __forceinline__ void
-product_store_rows(const struct product_factors<PLANES, KS, KH, BLOCKS> &factors,
+product_store_rows(const struct product_factors<PLANES, STEPS, KH, BLOCKS> &factors,
                    const uint32_t (&pieces)[BLOCKS][2][2][2][2], int first, int quarter, int rows,
                    uint8_t *to, uint8_t *next)
 {
@@ -524,7 +534,7 @@ product_store_rows(const struct product_factors<PLANES, KS, KH, BLOCKS> &factors
     for (int side = 0; side < 2; side++) {
         float low[2][4], high[2][4];
 
-        product_down<PLANES, KS, KH, BLOCKS>(factors, pieces, first, side, low, high);
+        product_down<PLANES, STEPS, KH, BLOCKS>(factors, pieces, first, side, low, high);
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             float sums[4];
@@ -565,17 +575,17 @@ static __device__ __forceinline__ bool product_has_rows(const struct conv_job &j
 }
 
 /* Begins the lane's copies of the stages of a turn, if they are of the tile's; s: the first, place: the turn's in the ring. */
-template <int PLANES, int KS, int BLOCKS, bool IS_ALIGNED, bool IS_INSIDE>
+template <int PLANES, int STEPS, int BLOCKS, bool IS_ALIGNED, bool IS_INSIDE>
 static __device__ __forceinline__ void
 product_begin_turn(const struct conv_job &job, const struct conv_tile &tile, int stages, int s,
-                   int place, const uint8_t *from, struct product_ring<PLANES, KS> *ring)
+                   int place, const uint8_t *from, struct product_ring<PLANES, STEPS> *ring)
 {
     const int line = threadIdx.x / 16;
 
     if (IS_INSIDE && s < stages && product_has_rows<BLOCKS>(job, tile, s))
 #pragma unroll
         for (int n = 0; n < BLOCKS; n++)
-            product_copy_share<PLANES, KS>(from + n * PRODUCT_ROWS * job.in_pitch,
+            product_copy_share<PLANES, STEPS>(from + n * PRODUCT_ROWS * job.in_pitch,
                                            ring->lines[place * BLOCKS + n][line]);
     else if (s < stages)
 #pragma unroll 1
@@ -583,7 +593,7 @@ product_begin_turn(const struct conv_job &job, const struct conv_tile &tile, int
             const int at = (s + n) * PRODUCT_ROWS + line;
 
             if (at < tile.lines)
-                conv_copy_line<IS_ALIGNED, uint8_t, product_span<PLANES, KS>()>(
+                conv_copy_line<IS_ALIGNED, uint8_t, product_span<PLANES, STEPS>()>(
                     job, tile, at, ring->lines[place * BLOCKS + n][line], threadIdx.x % 16, 16,
                     NULL);
         }
@@ -591,12 +601,12 @@ product_begin_turn(const struct conv_job &job, const struct conv_tile &tile, int
 }
 
 /* The stages of a turn, and into `answers` the rows that they complete. */
-template <int PLANES, int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
+template <int PLANES, int STEPS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
 static __device__ __forceinline__ void
 product_take_turn(const struct conv_job &job, const struct conv_tile &tile,
-                  const struct product_lane &mine, const struct product_mask<PLANES, KS, BLOCKS> &mask,
-                  const struct product_factors<PLANES, KS, KH, BLOCKS> &factors,
-                  const struct product_turn &turn, const struct product_ring<PLANES, KS> &ring,
+                  const struct product_lane &mine, const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
+                  const struct product_factors<PLANES, STEPS, KH, BLOCKS> &factors,
+                  const struct product_turn &turn, const struct product_ring<PLANES, STEPS> &ring,
                   struct product_answer *answers, uint32_t (&pieces)[BLOCKS][2][2][2][2])
 {
 #pragma unroll
@@ -605,21 +615,21 @@ product_take_turn(const struct conv_job &job, const struct conv_tile &tile,
         for (int part = 0; part < 2; part++) {
             const int line = 8 * part + product_line<PLANES>(threadIdx.x % 32 / 4);
 
-            product_along<PLANES, KS, KH, BLOCKS>(
+            product_along<PLANES, STEPS, KH, BLOCKS>(
                 factors, mine.planes, IS_FAST ? 0 : mask.offset, mask.digit,
-                reinterpret_cast<const uint2 *>(ring.lines[turn.place * BLOCKS + n][line]) +
+                reinterpret_cast<const uint32_t *>(ring.lines[turn.place * BLOCKS + n][line]) +
                     mine.place,
                 part, pieces[n]);
         }
         if (n == BLOCKS - 1 || turn.s > 0)
         {
             if (PLANES == 1 && IS_ALIGNED && IS_FAST && IS_INSIDE)
-                product_store_rows<PLANES, KS, KH, BLOCKS>(
+                product_store_rows<PLANES, STEPS, KH, BLOCKS>(
                     factors, pieces, n + 1, mine.quarter, turn.rows - n * PRODUCT_ROWS,
                     turn.to + n * PRODUCT_ROWS * job.out_pitch,
                     turn.to + (n * PRODUCT_ROWS + 8) * job.out_pitch);
             else
-                product_answer_rows<PLANES, KS, KH, BLOCKS, IS_FAST>(
+                product_answer_rows<PLANES, STEPS, KH, BLOCKS, IS_FAST>(
                     job.tail, mask, factors, pieces, n + 1, mine, answers[n * PRODUCT_ROWS].bytes);
         }
     }
@@ -637,11 +647,11 @@ static __device__ __forceinline__ const uint8_t *product_first_share(const struc
 }
 
 /* A warp's part of the tile. IS_INSIDE: all lines of it are whole in the image, and all its results. */
-template <int PLANES, int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
+template <int PLANES, int STEPS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
 static __device__ __forceinline__ void
 product_walk(const struct conv_job &job, const struct conv_tile &tile,
              const struct conv_window &window, const struct product_lane &mine,
-             const struct product_mask<PLANES, KS, BLOCKS> &mask, struct product_shared<PLANES, KS, BLOCKS> *shared)
+             const struct product_mask<PLANES, STEPS, BLOCKS> &mask, struct product_shared<PLANES, STEPS, BLOCKS> *shared)
 {
     constexpr int turns = PRODUCT_STAGES / BLOCKS, ahead = turns - 1;
     constexpr bool is_direct = PLANES == 1 && IS_ALIGNED && IS_FAST && IS_INSIDE;
@@ -649,8 +659,8 @@ product_walk(const struct conv_job &job, const struct conv_tile &tile,
     const int row = static_cast<int>(threadIdx.x % 32 / 4) - (BLOCKS - 1) * PRODUCT_ROWS;
     const int stages = (tile.lines + PRODUCT_ROWS - 1) / PRODUCT_ROWS;
     const int64_t step = BLOCKS * PRODUCT_ROWS * job.in_pitch;
-    struct product_ring<PLANES, KS> *ring = &shared->ring;
-    struct product_factors<PLANES, KS, KH, BLOCKS> factors;
+    struct product_ring<PLANES, STEPS> *ring = &shared->ring;
+    struct product_factors<PLANES, STEPS, KH, BLOCKS> factors;
     uint32_t pieces[BLOCKS][2][2][2][2] = {};
     struct product_turn turn = {0, 0, product_first_share(job, tile), tile.rows - row,
                                 static_cast<uint8_t *>(job.out) + mine.e +
@@ -663,9 +673,9 @@ product_walk(const struct conv_job &job, const struct conv_tile &tile,
 
 #pragma unroll 1
     for (int i = 0; i < ahead; i++, turn.from += step)
-        product_begin_turn<PLANES, KS, BLOCKS, IS_ALIGNED, IS_INSIDE>(job, tile, stages, i * BLOCKS, i,
+        product_begin_turn<PLANES, STEPS, BLOCKS, IS_ALIGNED, IS_INSIDE>(job, tile, stages, i * BLOCKS, i,
                                                               turn.from, ring);
-    product_find_factors<PLANES, KS, KH, BLOCKS>(shared->mask, &factors);
+    product_find_factors<PLANES, STEPS, KH, BLOCKS>(shared->mask, &factors);
 #pragma unroll 1
     for (; turn.s < stages; turn.s += BLOCKS, turn.from += step) {
         const int before = turn.place == 0 ? turns - 1 : turn.place - 1;
@@ -675,7 +685,7 @@ product_walk(const struct conv_job &job, const struct conv_tile &tile,
             __syncwarp();
 #pragma unroll 1
             for (int n = 0; n < BLOCKS; n++)
-                product_put_edges<PLANES, KS, IS_ALIGNED>(
+                product_put_edges<PLANES, STEPS, IS_ALIGNED>(
                     job, tile, turn.s + n, window,
                     ring->lines[turn.place * BLOCKS + n][threadIdx.x / 16]);
         }
@@ -685,19 +695,19 @@ product_walk(const struct conv_job &job, const struct conv_tile &tile,
             __syncwarp();
 #pragma unroll(IS_INSIDE ? BLOCKS : 1)
             for (int n = 0; n < BLOCKS; n++)
-                product_shift_line<PLANES, KS>(
+                product_shift_line<PLANES, STEPS>(
                     has_rows ? mine.shift
                              : conv_shift<IS_ALIGNED, uint8_t>(
                                    job, tile, (turn.s + n) * PRODUCT_ROWS + line),
                     ring->lines[turn.place * BLOCKS + n][line]);
         }
         __syncthreads();
-        product_begin_turn<PLANES, KS, BLOCKS, IS_ALIGNED, IS_INSIDE>(
+        product_begin_turn<PLANES, STEPS, BLOCKS, IS_ALIGNED, IS_INSIDE>(
             job, tile, stages, turn.s + ahead * BLOCKS, before, turn.from, ring);
         if (!is_direct)
             product_store_turn<BLOCKS, IS_INSIDE>(job, tile, store, mine.past,
                                                   shared->answers[odd ^ 1]);
-        product_take_turn<PLANES, KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_INSIDE>(
+        product_take_turn<PLANES, STEPS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_INSIDE>(
             job, tile, mine, mask, factors, turn, *ring, shared->answers[odd], pieces);
         turn.place = turn.place == turns - 1 ? 0 : turn.place + 1;
         store.row += BLOCKS * PRODUCT_ROWS;
@@ -752,16 +762,16 @@ template <int BLOCKS> static __device__ __forceinline__ int product_lines(int ro
 }
 
 /* IS_ALIGNED: rows of the image begin at multiples of 16 bytes, of the answer of 8. IS_FAST: product_is_fast(). */
-template <int PLANES, int KS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
-static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 : 1)
+template <int PLANES, int STEPS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
+static __global__ void __launch_bounds__(PRODUCT_BLOCK, STEPS <= 4 || 2 * KH < STEPS ? 2 : 1)
     conv_vector_product_kernel(const struct conv_job job,
-                               const struct product_mask<PLANES, KS, BLOCKS> mask,
+                               const struct product_mask<PLANES, STEPS, BLOCKS> mask,
                                const struct conv_bands bands)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     extern __shared__ uint4 product_memory[];
-    struct product_shared<PLANES, KS, BLOCKS> *shared =
-        reinterpret_cast<struct product_shared<PLANES, KS, BLOCKS> *>(product_memory);
+    struct product_shared<PLANES, STEPS, BLOCKS> *shared =
+        reinterpret_cast<struct product_shared<PLANES, STEPS, BLOCKS> *>(product_memory);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int32_t margin = job.border == CONV_FRAME ? job.mask_width / 2 * job.channels : 0;
     const int32_t radius = job.border == CONV_FRAME ? job.mask_height / 2 : 0;
@@ -778,7 +788,7 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
         conv_find_window<IS_ALIGNED, uint8_t>(job, tile, PRODUCT_ELEMS);
     const bool is_inside =
         !window.has_edges && tile.begin >= 16 &&
-        tile.begin + static_cast<int>(sizeof shared->ring.lines[0][0]) <= job.elems &&
+        tile.begin + product_span<PLANES, STEPS>() + 16 <= job.elems &&
         tile.e >= margin && tile.e + PRODUCT_ELEMS <= job.out_elems - margin && tile.y >= radius &&
         tile.y + tile.rows <= job.out_height - radius;
 
@@ -789,12 +799,12 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
 
     const int32_t first = tile.e + PRODUCT_WARP_ELEMS * warp;
     mine.quarter = lane % 4;
-    mine.place = (first - mask.lead - tile.begin) / 8 + mine.quarter;
+    mine.place = (first - mask.lead - tile.begin) / 4 + mine.quarter;
     mine.planes = 0;
     mine.e = first + 8 * mine.quarter;
     mine.past = product_past(job, tile, threadIdx.x / 16);
     if (PLANES > 1) {
-        mine.place = 2 * (PLANES * (warp / 2) + mine.quarter);
+        mine.place = 4 * (PLANES * (warp / 2) + mine.quarter);
         mine.planes = warp % 2 == 0 ? 0x5140 : 0x7362;
     }
     for (int r = 0; r < 2; r++)
@@ -807,10 +817,10 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, KS <= 2 || KH < KS ? 2 :
                                    (tile.top + static_cast<int>(threadIdx.x / 16)) * job.in_pitch) %
                                   16);
     if (IS_FAST && is_inside)
-        product_walk<PLANES, KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_FAST>(job, tile, window, mine, mask,
+        product_walk<PLANES, STEPS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_FAST>(job, tile, window, mine, mask,
                                                                    shared);
     else
-        product_walk<PLANES, KS, KH, BLOCKS, IS_ALIGNED, IS_FAST, false>(job, tile, window, mine, mask,
+        product_walk<PLANES, STEPS, KH, BLOCKS, IS_ALIGNED, IS_FAST, false>(job, tile, window, mine, mask,
                                                                  shared);
 #endif
 }
@@ -823,20 +833,18 @@ static int product_radius(const struct conv_job *job)
     return job->mask_width / 2 * job->channels;
 }
 
-/* Products along the row that a mask takes: 1, 2, 4 or 5. 16 results are in the middle of what they read. */
-static int product_depth(const struct conv_job *job)
+/* Steps of 16 elements along the row that a mask takes: 16 results are in the middle of what they read. */
+static int product_steps(const struct conv_job *job)
 {
-    const int depth = (product_radius(job) + 8 + 15) / 16;
-
-    return depth == 3 ? 4 : depth;
+    return (product_radius(job) + 8 + 7) / 8;
 }
 
-/* Elements that the band of so many products begins with before the results: a multiple of 8, which lanes load. */
-static int product_lead(const struct conv_job *job, int depth)
+/* Elements that a band of so many steps begins with before the results: a multiple of 4, which lanes load. */
+static int product_lead(const struct conv_job *job, int steps)
 {
     const int anchor = product_radius(job) + job->first_e; /* 0, but under crop */
 
-    return (16 * depth - 8 - anchor) & ~7;
+    return (8 * steps - 8 - anchor) & ~3;
 }
 
 /* Weight of the mask's row for the element that stands `distance` behind the first of them. */
@@ -853,10 +861,11 @@ static int32_t product_high_digit(int32_t weight)
     return (weight - (weight & 255)) / PRODUCT_DIGIT;
 }
 
-/* Products that the second digits along the row take, in the middle of `depth` of them, if not all: 0, 1 or depth. */
-static int product_high_depth(const struct conv_mask *mask, const struct conv_job *job, int depth)
+/* Products that the second digits along the row take, in the middle of so many steps: 0, 1 or, if they take more than one, all
+ * of them. */
+static int product_high_depth(const struct conv_mask *mask, const struct conv_job *job, int steps)
 {
-    const int begin = 16 * (depth - 1), lead = product_lead(job, depth);
+    const int begin = 8 * steps - 16, lead = product_lead(job, steps);
     int products = 0;
 
     for (int i = 0; i < mask->width; i++) {
@@ -865,7 +874,7 @@ static int product_high_depth(const struct conv_mask *mask, const struct conv_jo
         if (product_high_digit(mask->row[i]) == 0)
             continue;
         if (at < begin || at + 15 >= begin + 32)
-            return depth;
+            return steps / 2;
         products = 1;
     }
     return products;
@@ -902,9 +911,9 @@ static bool product_is_fast(const struct conv_mask *mask, const struct conv_tail
 }
 
 /* What sums down the column end with. */
-template <int PLANES, int KS, int BLOCKS>
+template <int PLANES, int STEPS, int BLOCKS>
 static void product_set_ends(const struct conv_mask *mask, const struct conv_tail *tail,
-                             bool is_fast, struct product_mask<PLANES, KS, BLOCKS> *to)
+                             bool is_fast, struct product_mask<PLANES, STEPS, BLOCKS> *to)
 {
     const uint32_t sum = static_cast<uint32_t>(product_total(mask->column, mask->height));
     const float middle = PRODUCT_MIDDLE;
@@ -918,18 +927,18 @@ static void product_set_ends(const struct conv_mask *mask, const struct conv_tai
         (PRODUCT_DIGIT + 1) * bits + static_cast<uint32_t>(to->offset * PRODUCT_DIGIT) * sum;
 }
 
-template <int PLANES, int KS, int BLOCKS>
+template <int PLANES, int STEPS, int BLOCKS>
 static void product_set_mask(const struct conv_mask *mask, const struct conv_job *job,
-                             bool is_fast, struct product_mask<PLANES, KS, BLOCKS> *to)
+                             bool is_fast, struct product_mask<PLANES, STEPS, BLOCKS> *to)
 {
     memset(to, 0, sizeof *to);
     const int channels = PLANES > 1 ? 1 : job->channels;
     const int first = PLANES > 1 ? job->first_e / PLANES : job->first_e;
-    const int lead = PLANES == 1 ? product_lead(job, KS) : first < 0 ? 8 * KS : 0;
+    const int lead = PLANES == 1 ? product_lead(job, STEPS) : first < 0 ? 8 * STEPS - 8 : 0;
 
     to->lead = lead * PLANES;
     to->offset = (product_deficit(mask->row, mask->width, 255) + PRODUCT_DIGIT - 1) / PRODUCT_DIGIT;
-    for (int i = 0; i < 32 * KS + 15; i++) {
+    for (int i = 0; i < 16 * STEPS + 15; i++) {
         const int32_t weight =
             product_weight(mask, channels, i - 15 - lead - first);
 
@@ -962,12 +971,12 @@ static bool product_is_aligned(const struct conv_job *job)
            reinterpret_cast<uintptr_t>(job->out) % 8 == 0 && job->out_pitch % 8 == 0;
 }
 
-template <int PLANES, int KS, int KH, int BLOCKS, bool IS_FAST>
+template <int PLANES, int STEPS, int KH, int BLOCKS, bool IS_FAST>
 static enum gpurun_status product_run(struct gpurun_ctx *ctx)
 {
     const cudaStream_t stream = gpurun_cuda_stream(ctx);
     struct conv_job job = conv_job_of(ctx);
-    struct product_mask<PLANES, KS, BLOCKS> mask;
+    struct product_mask<PLANES, STEPS, BLOCKS> mask;
     struct conv_bands bands;
     const unsigned blocks =
         static_cast<unsigned>(product_cut_bands<BLOCKS>(ctx, &job, &bands));
@@ -975,9 +984,9 @@ static enum gpurun_status product_run(struct gpurun_ctx *ctx)
     product_set_mask(&conv_state_of(ctx)->mask, &job, IS_FAST, &mask);
     const auto kernel =
         IS_FAST && product_is_aligned(&job)
-            ? conv_vector_product_kernel<PLANES, KS, KH, BLOCKS, IS_FAST, IS_FAST>
-            : conv_vector_product_kernel<PLANES, KS, KH, BLOCKS, false, IS_FAST>;
-    const int bytes = sizeof(struct product_shared<PLANES, KS, BLOCKS>);
+            ? conv_vector_product_kernel<PLANES, STEPS, KH, BLOCKS, IS_FAST, IS_FAST>
+            : conv_vector_product_kernel<PLANES, STEPS, KH, BLOCKS, false, IS_FAST>;
+    const int bytes = sizeof(struct product_shared<PLANES, STEPS, BLOCKS>);
 
     GPURUN_CUDA_TRY(
         ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
@@ -1010,28 +1019,30 @@ enum gpurun_status conv_vector_product_check(struct gpurun_ctx *ctx)
 }
 
 /* Of masks and tails that are fast; false: there is no such kernel, as such masks are rare. */
-static bool product_run_fast(struct gpurun_ctx *ctx, int depth, int high_depth,
-                             enum gpurun_status *status)
+static bool product_run_fast(struct gpurun_ctx *ctx, enum gpurun_status *status)
 {
     const struct conv_mask *mask = &conv_state_of(ctx)->mask;
+    const struct conv_job job = conv_job_of(ctx);
+    const int steps = product_steps(&job);
+    const int digits = product_high_depth(mask, &job, steps <= 4 ? 4 : 8);
     const bool is_low = mask->height <= PRODUCT_ROWS + 1;
-    const bool is_planes = conv_options_of(ctx)->channels == 4;
 
-    if (is_planes && is_low && mask->width <= 17)
-        *status = product_run<4, 1, 1, 2, true>(ctx);
-    else if (is_planes && high_depth == 0)
-        *status = product_run<4, 2, 0, 3, true>(ctx);
-    else if (depth == 1 && is_low)
-        *status = product_run<1, 1, 1, 2, true>(ctx);
-    else if (depth == 2 && is_low)
-        *status = high_depth == 0   ? product_run<1, 2, 0, 2, true>(ctx)
-                  : high_depth == 1 ? product_run<1, 2, 1, 2, true>(ctx)
-                                    : product_run<1, 2, 2, 2, true>(ctx);
-    else if (depth <= 2 && high_depth == 0)
-        *status = product_run<1, 2, 0, 3, true>(ctx);
-    else if (depth == 4 && high_depth <= 1)
-        *status =
-            high_depth == 0 ? product_run<1, 4, 0, 3, true>(ctx) : product_run<1, 4, 1, 3, true>(ctx);
+    if (job.channels == 4 && is_low && mask->width <= 17)
+        *status = product_run<4, 2, 1, 2, true>(ctx);
+    else if (job.channels == 4 && digits == 0)
+        *status = product_run<4, 3, 0, 3, true>(ctx);
+    else if (steps <= 2 && is_low)
+        *status = product_run<1, 2, 1, 2, true>(ctx);
+    else if (steps <= 4 && is_low)
+        *status = digits == 0   ? product_run<1, 4, 0, 2, true>(ctx)
+                  : digits == 1 ? product_run<1, 4, 1, 2, true>(ctx)
+                                : product_run<1, 4, 2, 2, true>(ctx);
+    else if (steps <= 3 && digits == 0)
+        *status = product_run<1, 3, 0, 3, true>(ctx);
+    else if (steps <= 7 && digits == 0)
+        *status = product_run<1, 7, 0, 3, true>(ctx);
+    else if (steps <= 8 && steps > 4 && digits == 1)
+        *status = product_run<1, 8, 1, 3, true>(ctx);
     else
         return false;
     return true;
@@ -1041,14 +1052,13 @@ enum gpurun_status conv_vector_product_launch(struct gpurun_ctx *ctx)
 {
     const struct conv_state *s = conv_state_of(ctx);
     const struct conv_job job = conv_job_of(ctx);
-    const int depth = product_depth(&job);
+    const int steps = product_steps(&job);
     enum gpurun_status status;
 
-    if (product_is_fast(&s->mask, &s->tail) &&
-        product_run_fast(ctx, depth, product_high_depth(&s->mask, &job, depth), &status))
+    if (product_is_fast(&s->mask, &s->tail) && product_run_fast(ctx, &status))
         return status;
-    if (depth <= 2)
-        return s->mask.height <= PRODUCT_ROWS + 1 ? product_run<1, 2, 2, 2, false>(ctx)
-                                                  : product_run<1, 2, 2, 3, false>(ctx);
-    return depth == 4 ? product_run<1, 4, 4, 3, false>(ctx) : product_run<1, 5, 5, 3, false>(ctx);
+    if (steps <= 4)
+        return s->mask.height <= PRODUCT_ROWS + 1 ? product_run<1, 4, 2, 2, false>(ctx)
+                                                  : product_run<1, 4, 2, 3, false>(ctx);
+    return steps <= 8 ? product_run<1, 8, 4, 3, false>(ctx) : product_run<1, 10, 5, 3, false>(ctx);
 }
