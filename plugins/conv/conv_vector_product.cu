@@ -1,27 +1,31 @@
 /*
  * conv, variant "vector": bytes by masks that are the product of a column and a row, through tensor cores.
  *
- * Along the row: 16 results of a row of the image are a product of a band matrix of the mask's row, 16 x 32 KS, with the
- * bytes around them (mma m16n8k32, bytes by bytes into int32), 8 rows of the image at a time. A weight above 255 or below 0
- * has a second digit of base 256; the second digits' band is as narrow as what of it is not 0: 32 KH. Down the column: the
- * sums are cut in two pieces, of 8 and of 11 bits, which as halves are one factor of a product with a band matrix of the
- * mask's column (mma m16n8k16 into float): 16 rows of 8 results. What a lane holds of the first product is what it must hold
- * of the second one's factor, and of that it holds neighbours in a row of the answer.
+ * Along the row: 16 results of a row of the image are a product of a band matrix of the mask's row, 16 x 16 STEPS, with the
+ * bytes around them (mma m16n8k32, bytes by bytes into int32), 8 rows of the image at a time. Of four channels and a wide mask
+ * the band would be mostly zeros: such rows are read as PLANES, a channel each, by permutations of the words that are loaded.
+ * A weight above 255 or below 0 has a second digit of base 256; the second digits' band is as narrow as what of it is not 0:
+ * 32 KH. Down the column: the sums are cut in two pieces, of 8 and of 11 bits, which as halves are one factor of a product with
+ * a band matrix of the mask's column (mma m16n8k16 into float): 16 rows of 8 results. What a lane holds of the first product is
+ * what it must hold of the second one's factor, and of that it holds neighbours in a row of the answer.
  *
  * All is exact. Sums along the row are from 0 to 2^19 - 1, with what is added where weights are negative, so each piece is
  * at most 2047: the bits of such a number are a half, of it times 2^-24, and cutting is one byte permutation per piece and
  * two sums. Sums of those times the column's weights are below 2^22 units of 2^-24, which floats hold. Most masks (box,
- * gaussian) have no negative weights and end with a shift by 22: 256 * high + low, rounded towards zero, has lost nothing
- * that counts, and above 2^15 the result is the second byte of its bits.
+ * gaussian) have no negative weights and end with a shift by 22. Their high sums begin with a quarter and what is added, stay
+ * below a half, and take 1/256 of the low ones, rounded towards zero, which loses nothing that counts: the result is 8 bits of
+ * that float.
  *
  * Mapping  a block of 8 warps takes 256 elements of a band of rows and walks down, 32 elements a warp. Stages of 16 rows
  *          are read in turns of BLOCKS, whose pieces stay in registers: the code is straight and each block of them has its
  *          place. While warps read one turn, copies of the next one or two are on their way: each warp copies two lines of a
- *          stage, and puts what is beyond the image's edges into them. A barrier of the block begins each turn.
- * Memory   each row is read (band + height - 1) / band * 1.4 to 1.9 times in all, mostly from the L2. Results leave as 8 bytes
- *          a lane, 32 a row.
- * Bound    tensor instructions: per 512 results 4 (KS + KH) along the row and 8 BLOCKS down the column, 6 cycles each; about
- *          155 instructions in all.
+ *          stage, puts what is beyond the image's edges into them, and shifts them if rows are not aligned. A barrier of the
+ *          block begins each turn. The last bands are lower, so that all multiprocessors end together.
+ * Memory   each row is read (band + height - 1) / band * 1.3 to 1.6 times in all, mostly from the L2. Results leave as 8 bytes
+ *          a lane, 32 a row. Those of planes, of rows that are not aligned and at edges are put together in shared memory, a
+ *          turn at a time, and leave as 16 bytes a lane, from multiples of 16 on.
+ * Bound    tensor instructions: per 512 results 2 STEPS + 4 KH along the row and 8 BLOCKS down the column, 6 cycles each; about
+ *          150 instructions in all, 180 if not aligned.
  * Limits   the mask must be a product of whole numbers whose magnitudes add up to 2055 along the row and 2048 down the
  *          column; compute capability 8.0.
  */
@@ -37,23 +41,24 @@ enum {
     PRODUCT_ELEMS = PRODUCT_WARPS * PRODUCT_WARP_ELEMS,
     PRODUCT_ROWS = 16,    /* of a stage */
     PRODUCT_STAGES = 6,   /* of the ring: two or three turns */
-    PRODUCT_BAND = 31,    /* stages' rows of results of a block, at least where blocks are many */
+    PRODUCT_BAND = 63,    /* stages' rows of results of a block, at most */
+    PRODUCT_WAVES = 4,    /* of blocks, at least, unless bands are of one turn */
     PRODUCT_LOW_BITS = 8, /* of a sum along the row; 11 are high */
     PRODUCT_DIGIT = 256,
     PRODUCT_ROW_MAX = 2055, /* 256 more than 255 times it are below 2^19 */
     PRODUCT_COLUMN_MAX = 2048,
     PRODUCT_FAST_SHIFT = 22,
-    PRODUCT_FAST_UP = 1 << 10, /* from a quarter, and a result in units of 2^-10, to 256 and in ones */
+    PRODUCT_FAST_UP = 1 << 10, /* from a quarter, and results of 2^-10 each, to 256 and of 1 each */
     PRODUCT_FAST_BYTE = (1 << 23) - (1 << 8), /* from 256 to where floats are 1 apart */
 };
 
-#define PRODUCT_MIDDLE 0.75f /* floats about it are 2^-24 apart */
+#define PRODUCT_MIDDLE  0.75f /* floats about it are 2^-24 apart */
 #define PRODUCT_QUARTER 0.25f /* from it to a half they are 2^-25 apart */
 
-/* The band matrices as what stands on their diagonals. KS: products along the row, of 32 bytes each; BLOCKS: down the
- * column, of 16 rows each. */
+/* The band matrices as what stands on their diagonals. STEPS: of 16 elements along the row; BLOCKS: of 16 rows down the column.
+ * Rows are of two digits: byte i is of element k, result m: k - m = i - 15. */
 template <int PLANES, int STEPS, int BLOCKS> struct product_mask {
-    uint32_t row[2][4 * STEPS + 5]; /* two digits: byte i is of element k, result m: k - m = i - 15 */
+    uint32_t row[2][4 * STEPS + 5];
     uint16_t column[16 * BLOCKS + 16]; /* halves: i is of row k and result n with k - n = i - 15 */
     int32_t lead;    /* elements before 16 results that the row's band begins with */
     int32_t offset;  /* what is added to sums along the row, in units of a second digit */
@@ -68,16 +73,43 @@ template <int PLANES, int STEPS> static __host__ __device__ constexpr int produc
     return PRODUCT_ELEMS + 16 * (PLANES > 1 ? PLANES * (STEPS - 1) : STEPS + 1);
 }
 
-/* Stages' lines, turn after turn. A line may begin anywhere in its first 16 bytes. They are an odd number of 16 bytes apart, so
- * that eight of them have banks of their own. */
+/* Whether lanes read lines in pairs of words, of 8 bytes, for 32 elements. */
+template <int PLANES, int STEPS> static __host__ __device__ constexpr bool product_are_pairs()
+{
+    return PLANES == 1 && STEPS % 2 == 0;
+}
+
+/* 16 bytes from a line to the next: such that four lines read in pairs have banks of their own, or eight in words, or two that
+ * are four apart in 16 bytes. */
+template <int PLANES, int STEPS> static __host__ __device__ constexpr int product_pitch()
+{
+    constexpr int chunks = product_span<PLANES, STEPS>() / 16 + 1;
+
+    return product_are_pairs<PLANES, STEPS>() ? (chunks + 1) / 4 * 4 + 2 : chunks | 1;
+}
+
+/* Stages' lines, turn after turn. A line may begin anywhere in its first 16 bytes. */
 template <int PLANES, int STEPS> struct product_ring {
-    uint4 lines[PRODUCT_STAGES][PRODUCT_ROWS][(product_span<PLANES, STEPS>() / 16 + 1) | 1];
+    uint4 lines[PRODUCT_STAGES][PRODUCT_ROWS][product_pitch<PLANES, STEPS>()];
 };
 
 /* A row of a tile's results as it will lie in memory, from 16 whole bytes on that hold the first. */
 struct product_answer {
     uint8_t bytes[PRODUCT_ELEMS + 16];
 };
+
+/* Whether answers are put together from words, so a row begins up to 3 bytes early, else from bytes. */
+template <int PLANES, bool IS_FAST> static __device__ constexpr bool product_are_words()
+{
+    return PLANES == 1 && IS_FAST;
+}
+
+/* Whether lanes store results themselves, by 8 bytes. */
+template <int PLANES, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
+static __device__ constexpr bool product_is_direct()
+{
+    return PLANES == 1 && IS_ALIGNED && IS_FAST && IS_INSIDE;
+}
 
 /* Shared memory of a block. Answers are of two turns: one is made while the one before is stored. */
 template <int PLANES, int STEPS, int BLOCKS> struct product_shared {
@@ -101,9 +133,9 @@ struct product_lane {
     int quarter;     /* which of the four lanes of a row it is */
     int place;       /* the word of its lines that it reads first */
     unsigned planes; /* how two words are permuted to two pairs of bytes, of either of two planes */
-    int shift;       /* bytes that the lines that it copies begin before they are due, of a tile that is inside */
+    int shift;       /* bytes that the lines that it copies begin early, if all are in the image */
     int answer[2];   /* bytes from a stage's answers to its four results in either of its rows */
-    int past;        /* bytes that the row that it stores is behind a multiple of 16 */
+    int past;        /* bytes that the row that it stores begins behind a multiple of 16 */
 };
 
 /* sums += a * b, bytes by bytes */
@@ -180,8 +212,9 @@ product_find_factors(const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
 
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const int at =
-            4 * quarter + 16 * (i / 2) - product_place<PLANES>(group + 8 * (i % 2)) + 15;
+        const int at = (product_are_pairs<PLANES, STEPS>() ? 8 * quarter + 4 * (i / 2)
+                                                           : 4 * quarter + 16 * (i / 2)) -
+                       product_place<PLANES>(group + 8 * (i % 2)) + 15;
 
 #pragma unroll
         for (int k = 0; 2 * k + i / 2 < STEPS; k++)
@@ -213,14 +246,14 @@ static __device__ __forceinline__ void product_cut(int32_t a, int32_t b, uint32_
     *high = __byte_perm(a, b, 0x6521);
 }
 
-/* What a lane multiplies of a line, for either side: of 16 neighbours each, or of two of four planes. `from`: what it reads
- * first. */
+/* What a lane multiplies of a line: of 16 neighbours and the next, or of two of four planes. `from`: what it reads first. In
+ * pairs words of 32 elements are neighbours, else each is of 16. */
 template <int PLANES, int STEPS>
 static __device__ __forceinline__ void product_load(const uint32_t *from, unsigned planes,
                                                     uint32_t (&words)[2][STEPS])
 {
 #pragma unroll
-    for (int i = 0; i < STEPS && PLANES > 1; i++) {
+    for (int i = 0; PLANES > 1 && i < STEPS; i++) {
         const uint4 four = *reinterpret_cast<const uint4 *>(from + 16 * i);
         const uint32_t low = __byte_perm(four.x, four.y, planes);
         const uint32_t high = __byte_perm(four.z, four.w, planes);
@@ -229,7 +262,14 @@ static __device__ __forceinline__ void product_load(const uint32_t *from, unsign
         words[1][i] = __byte_perm(low, high, 0x7632);
     }
 #pragma unroll
-    for (int i = 0; i <= STEPS && PLANES == 1; i++) {
+    for (int i = 0; product_are_pairs<PLANES, STEPS>() && i < STEPS; i++) {
+        const uint2 pair = *reinterpret_cast<const uint2 *>(from + 4 * i);
+
+        words[i % 2][i / 2 * 2] = pair.x;
+        words[i % 2][i / 2 * 2 + 1] = pair.y;
+    }
+#pragma unroll
+    for (int i = 0; PLANES == 1 && STEPS % 2 > 0 && i <= STEPS; i++) {
         const uint32_t word = from[4 * i];
 
         if (i < STEPS)
@@ -260,9 +300,15 @@ product_along(const struct product_factors<PLANES, STEPS, KH, BLOCKS> &factors, 
         if (STEPS % 2 > 0)
             product_add_half(sums, factors.low[STEPS / 2], words[side][STEPS - 1]);
 #pragma unroll
-        for (int k = 0; k < KH; k++)
-            product_add_high(high, factors.high[k], words[side][middle + 2 * k],
-                             words[side][middle + 2 * k + 1]);
+        for (int k = 0; k < KH; k++) {
+            const int step = middle + 2 * k, pair = side + step;
+
+            if (product_are_pairs<PLANES, STEPS>())
+                product_add_high(high, factors.high[k], words[pair % 2][pair / 2 * 2],
+                                 words[pair % 2][pair / 2 * 2 + 1]);
+            else
+                product_add_high(high, factors.high[k], words[side][step], words[side][step + 1]);
+        }
 #pragma unroll
         for (int i = 0; i < 4 && KH > 0; i++)
             sums[i] += high[i] * digit;
@@ -275,8 +321,8 @@ product_along(const struct product_factors<PLANES, STEPS, KH, BLOCKS> &factors, 
 
 /* A sum from both pieces' sums, in units of 2^-24. */
 template <int PLANES, int STEPS, int BLOCKS>
-static __device__ __forceinline__ int32_t product_sum(const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
-                                                      float low, float high)
+static __device__ __forceinline__ int32_t
+product_sum(const struct product_mask<PLANES, STEPS, BLOCKS> &mask, float low, float high)
 {
     const uint32_t low_bits = __float_as_uint(low + PRODUCT_MIDDLE);
     const uint32_t high_bits = __float_as_uint(high + PRODUCT_MIDDLE);
@@ -305,11 +351,23 @@ static __device__ __forceinline__ uint32_t product_fast_word(const float (&sums)
     return __byte_perm(two << 1, more << 1, 0x7531);
 }
 
+/* A lane's four neighbours in either of its rows. */
+static __device__ __forceinline__ uint32_t product_fast_words(int r, const float (&low)[2][4],
+                                                              const float (&high)[2][4])
+{
+    float sums[4];
+
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        sums[i] = product_fast_sum(low[i / 2][2 * r + i % 2], high[i / 2][2 * r + i % 2]);
+    return product_fast_word(sums);
+}
+
 /* A result from both pieces' sums. */
 template <int PLANES, int STEPS, int BLOCKS, bool IS_FAST>
-static __device__ __forceinline__ uint8_t product_byte(const struct conv_tail &tail,
-                                                       const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
-                                                       float low, float high)
+static __device__ __forceinline__ uint8_t
+product_byte(const struct conv_tail &tail, const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
+             float low, float high)
 {
     if (IS_FAST)
         return static_cast<uint8_t>(__float_as_uint(
@@ -359,37 +417,48 @@ struct product_store {
     int row;     /* of the tile; below 0: none yet */
 };
 
+/* 16 whole bytes of a row of results. */
+static __device__ __forceinline__ uint4 product_answer_at(const uint8_t *from, int chunk, int early)
+{
+    const uint4 words = *reinterpret_cast<const uint4 *>(from + 16 * chunk);
+    const uint32_t before = *reinterpret_cast<const uint32_t *>(from + max(16 * chunk - 4, 0));
+    const int shift = 8 * early;
+
+    return make_uint4(
+        __funnelshift_l(before, words.x, shift), __funnelshift_l(words.x, words.y, shift),
+        __funnelshift_l(words.y, words.z, shift), __funnelshift_l(words.z, words.w, shift));
+}
+
 /* Stores a row of results from `from` on: a lane 16 whole bytes, and one byte of what is left at its ends. */
 static __device__ __forceinline__ void product_store_whole(const uint8_t *from, uint8_t *to,
-                                                           int past)
+                                                           int past, int early)
 {
     const int chunk = threadIdx.x % 16, end = chunk < past ? PRODUCT_ELEMS + chunk : chunk;
 
     if (chunk > 0 || past == 0)
-        *reinterpret_cast<uint4 *>(to + 16 * chunk) =
-            *reinterpret_cast<const uint4 *>(from + 16 * chunk);
+        *reinterpret_cast<uint4 *>(to + 16 * chunk) = product_answer_at(from, chunk, early);
     if (past > 0)
-        to[end] = from[end];
+        to[end] = from[end - early];
 }
 
 /* The same of row y, where not all of it is the answer's, or some is the frame's: a lane what is stored of 16 bytes. */
 static __device__ __forceinline__ void product_store_some(const struct conv_job &job,
                                                           const struct conv_tile &tile, int32_t y,
                                                           const uint8_t *from, uint8_t *to,
-                                                          int past)
+                                                          int past, int early)
 {
     const int end = past + min(PRODUCT_ELEMS, job.out_elems - tile.e);
 
 #pragma unroll 1
     for (int i = 16 * (threadIdx.x % 16); i < end; i += PRODUCT_ELEMS) {
         if (i >= past && i + 16 <= end && job.border != CONV_FRAME) {
-            *reinterpret_cast<uint4 *>(to + i) = *reinterpret_cast<const uint4 *>(from + i);
+            *reinterpret_cast<uint4 *>(to + i) = product_answer_at(from, i / 16, early);
             continue;
         }
 #pragma unroll 1
         for (int b = max(i, past); b < min(i + 16, end); b++)
             to[b] = conv_is_framed(job, tile.e + b - past, y) ? static_cast<uint8_t>(job.fill)
-                                                              : from[b];
+                                                              : from[b - early];
     }
 }
 
@@ -397,13 +466,13 @@ static __device__ __forceinline__ void product_store_some(const struct conv_job 
 template <int BLOCKS, bool IS_INSIDE>
 static __device__ __forceinline__ void
 product_store_turn(const struct conv_job &job, const struct conv_tile &tile,
-                   const struct product_store &store, int past,
+                   const struct product_store &store, int past, int early,
                    const struct product_answer (&answers)[BLOCKS * PRODUCT_ROWS])
 {
 #pragma unroll(IS_INSIDE ? BLOCKS : 1)
     for (int n = 0; n < BLOCKS; n++) {
-        const bool is_whole = IS_INSIDE || (tile.e + PRODUCT_ELEMS <= job.out_elems &&
-                                            job.border != CONV_FRAME);
+        const bool is_whole =
+            IS_INSIDE || (tile.e + PRODUCT_ELEMS <= job.out_elems && job.border != CONV_FRAME);
         const int row = store.row + n * PRODUCT_ROWS;
         const uint8_t *from = answers[n * PRODUCT_ROWS + threadIdx.x / 16].bytes;
         uint8_t *to = store.to + n * PRODUCT_ROWS * job.out_pitch;
@@ -411,9 +480,9 @@ product_store_turn(const struct conv_job &job, const struct conv_tile &tile,
         if (row < 0 || row >= tile.rows)
             continue;
         if (is_whole)
-            product_store_whole(from, to, past);
+            product_store_whole(from, to, past, early);
         else
-            product_store_some(job, tile, tile.y + row, from, to, past);
+            product_store_some(job, tile, tile.y + row, from, to, past, early);
     }
 }
 
@@ -497,10 +566,24 @@ product_down(const struct product_factors<PLANES, STEPS, KH, BLOCKS> &factors,
         }
 }
 
+/* A lane's four results in either of its rows, neighbours or, of planes, every fourth of one. */
+template <int PLANES, int STEPS, int BLOCKS, bool IS_FAST>
+static __device__ __forceinline__ void
+product_put_bytes(const struct conv_tail &tail,
+                  const struct product_mask<PLANES, STEPS, BLOCKS> &mask, int r,
+                  const float (&low)[2][4], const float (&high)[2][4], uint8_t *to)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        to[PLANES > 1 ? 4 * PLANES * i : i] = product_byte<PLANES, STEPS, BLOCKS, IS_FAST>(
+            tail, mask, low[i / 2][2 * r + i % 2], high[i / 2][2 * r + i % 2]);
+}
+
 /* Such rows into a stage's answers. */
 template <int PLANES, int STEPS, int KH, int BLOCKS, bool IS_FAST>
 static __device__ __forceinline__ void
-product_answer_rows(const struct conv_tail &tail, const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
+product_answer_rows(const struct conv_tail &tail,
+                    const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
                     const struct product_factors<PLANES, STEPS, KH, BLOCKS> &factors,
                     const uint32_t (&pieces)[BLOCKS][2][2][2][2], int first,
                     const struct product_lane &mine, uint8_t *answer)
@@ -511,11 +594,13 @@ product_answer_rows(const struct conv_tail &tail, const struct product_mask<PLAN
 
         product_down<PLANES, STEPS, KH, BLOCKS>(factors, pieces, first, side, low, high);
 #pragma unroll
-        for (int i = 0; i < 8; i++) {
-            const int r = i / 4, j = i % 4 / 2, k = 2 * r + i % 2;
+        for (int r = 0; r < 2; r++) {
+            uint8_t *to = answer + mine.answer[r] + (PLANES > 1 ? side : 16 * side);
 
-            answer[mine.answer[r] + (PLANES > 1 ? side + 4 * PLANES * (i % 4) : 16 * side + i % 4)] =
-                product_byte<PLANES, STEPS, BLOCKS, IS_FAST>(tail, mask, low[j][k], high[j][k]);
+            if (product_are_words<PLANES, IS_FAST>())
+                *reinterpret_cast<uint32_t *>(to) = product_fast_words(r, low, high);
+            else
+                product_put_bytes<PLANES, STEPS, BLOCKS, IS_FAST>(tail, mask, r, low, high, to);
         }
     }
 }
@@ -536,15 +621,8 @@ product_store_rows(const struct product_factors<PLANES, STEPS, KH, BLOCKS> &fact
 
         product_down<PLANES, STEPS, KH, BLOCKS>(factors, pieces, first, side, low, high);
 #pragma unroll
-        for (int r = 0; r < 2; r++) {
-            float sums[4];
-
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                sums[i] =
-                    product_fast_sum(low[i / 2][2 * r + i % 2], high[i / 2][2 * r + i % 2]);
-            words[r][side] = product_fast_word(sums);
-        }
+        for (int r = 0; r < 2; r++)
+            words[r][side] = product_fast_words(r, low, high);
     }
     const uint2 one = product_trade(quarter, words[0][0], words[0][1]);
     const uint2 other = product_trade(quarter, words[1][0], words[1][1]);
@@ -559,9 +637,11 @@ product_store_rows(const struct product_factors<PLANES, STEPS, KH, BLOCKS> &fact
 struct product_turn {
     int s;               /* the first of its stages */
     int place;           /* the turn's in the ring */
-    const uint8_t *from; /* what it copies next, of a tile that is inside */
-    int rows;            /* of results, from the one on that the lane stores first, if it does so itself */
-    uint8_t *to;         /* where it does */
+    int answers;         /* which of two it makes */
+    const uint8_t *from; /* what the lane copies next, if all is in the image */
+    int rows;    /* of results, from the one on that the lane stores first, if it does so itself */
+    uint8_t *to; /* where it does */
+    struct product_store store; /* of the answers before */
 };
 
 /* Whether the image has all rows of a turn, of which s is the first stage. */
@@ -586,7 +666,7 @@ product_begin_turn(const struct conv_job &job, const struct conv_tile &tile, int
 #pragma unroll
         for (int n = 0; n < BLOCKS; n++)
             product_copy_share<PLANES, STEPS>(from + n * PRODUCT_ROWS * job.in_pitch,
-                                           ring->lines[place * BLOCKS + n][line]);
+                                              ring->lines[place * BLOCKS + n][line]);
     else if (s < stages)
 #pragma unroll 1
         for (int n = 0; n < BLOCKS; n++) {
@@ -600,11 +680,11 @@ product_begin_turn(const struct conv_job &job, const struct conv_tile &tile, int
     gpurun_copy_commit();
 }
 
-/* The stages of a turn, and into `answers` the rows that they complete. */
+/* The stages of a turn, and the rows that they complete, into `answers` if lanes do not store them. */
 template <int PLANES, int STEPS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
 static __device__ __forceinline__ void
-product_take_turn(const struct conv_job &job, const struct conv_tile &tile,
-                  const struct product_lane &mine, const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
+product_take_turn(const struct conv_job &job, const struct product_lane &mine,
+                  const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
                   const struct product_factors<PLANES, STEPS, KH, BLOCKS> &factors,
                   const struct product_turn &turn, const struct product_ring<PLANES, STEPS> &ring,
                   struct product_answer *answers, uint32_t (&pieces)[BLOCKS][2][2][2][2])
@@ -621,9 +701,8 @@ product_take_turn(const struct conv_job &job, const struct conv_tile &tile,
                     mine.place,
                 part, pieces[n]);
         }
-        if (n == BLOCKS - 1 || turn.s > 0)
-        {
-            if (PLANES == 1 && IS_ALIGNED && IS_FAST && IS_INSIDE)
+        if (n == BLOCKS - 1 || turn.s > 0) {
+            if (product_is_direct<PLANES, IS_ALIGNED, IS_FAST, IS_INSIDE>())
                 product_store_rows<PLANES, STEPS, KH, BLOCKS>(
                     factors, pieces, n + 1, mine.quarter, turn.rows - n * PRODUCT_ROWS,
                     turn.to + n * PRODUCT_ROWS * job.out_pitch,
@@ -633,6 +712,35 @@ product_take_turn(const struct conv_job &job, const struct conv_tile &tile,
                     job.tail, mask, factors, pieces, n + 1, mine, answers[n * PRODUCT_ROWS].bytes);
         }
     }
+}
+
+/* Finishes the lines of a turn that the lane's half of the warp has copied: edges first, then all of it to where it is due. */
+template <int PLANES, int STEPS, int BLOCKS, bool IS_ALIGNED, bool IS_INSIDE>
+static __device__ __forceinline__ void
+product_finish_lines(const struct conv_job &job, const struct conv_tile &tile,
+                     const struct conv_window &window, const struct product_turn &turn, int shift,
+                     struct product_ring<PLANES, STEPS> *ring)
+{
+    const int line = threadIdx.x / 16;
+    const bool has_rows = IS_INSIDE && product_has_rows<BLOCKS>(job, tile, turn.s);
+
+    if (!IS_INSIDE && window.has_edges) {
+        __syncwarp();
+#pragma unroll 1
+        for (int n = 0; n < BLOCKS; n++)
+            product_put_edges<PLANES, STEPS, IS_ALIGNED>(
+                job, tile, turn.s + n, window, ring->lines[turn.place * BLOCKS + n][line]);
+    }
+    if (IS_ALIGNED)
+        return;
+    __syncwarp();
+#pragma unroll(IS_INSIDE ? BLOCKS : 1)
+    for (int n = 0; n < BLOCKS; n++)
+        product_shift_line<PLANES, STEPS>(
+            has_rows
+                ? shift
+                : conv_shift<IS_ALIGNED, uint8_t>(job, tile, (turn.s + n) * PRODUCT_ROWS + line),
+            ring->lines[turn.place * BLOCKS + n][line]);
 }
 
 /* What the lane copies first of a tile that is inside: 16 bytes of a line that its half of the warp has. */
@@ -646,80 +754,74 @@ static __device__ __forceinline__ const uint8_t *product_first_share(const struc
     return line - reinterpret_cast<uintptr_t>(line) % 16 + 16 * (threadIdx.x % 16);
 }
 
-/* A warp's part of the tile. IS_INSIDE: all lines of it are whole in the image, and all its results. */
+/* The tile's first turn. */
+template <int BLOCKS>
+static __device__ __forceinline__ struct product_turn
+product_first_turn(const struct conv_job &job, const struct conv_tile &tile,
+                   const struct product_lane &mine)
+{
+    const int row = static_cast<int>(threadIdx.x % 32 / 4) - (BLOCKS - 1) * PRODUCT_ROWS;
+    const int stored = static_cast<int>(threadIdx.x / 16) - (2 * BLOCKS - 1) * PRODUCT_ROWS;
+    uint8_t *out = static_cast<uint8_t *>(job.out);
+    struct product_turn turn = {};
+
+    turn.from = product_first_share(job, tile);
+    turn.rows = tile.rows - row;
+    turn.to = out + mine.e + (tile.y + row) * job.out_pitch;
+    turn.store.row = stored;
+    turn.store.to = out + tile.e + (tile.y + stored) * job.out_pitch - mine.past;
+    return turn;
+}
+
+/* A warp's part of the tile. IS_INSIDE: all columns of its lines are in the image, and all its results. */
 template <int PLANES, int STEPS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST, bool IS_INSIDE>
 static __device__ __forceinline__ void
 product_walk(const struct conv_job &job, const struct conv_tile &tile,
              const struct conv_window &window, const struct product_lane &mine,
-             const struct product_mask<PLANES, STEPS, BLOCKS> &mask, struct product_shared<PLANES, STEPS, BLOCKS> *shared)
+             const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
+             struct product_shared<PLANES, STEPS, BLOCKS> *shared)
 {
-    constexpr int turns = PRODUCT_STAGES / BLOCKS, ahead = turns - 1;
-    constexpr bool is_direct = PLANES == 1 && IS_ALIGNED && IS_FAST && IS_INSIDE;
-    const int line = threadIdx.x / 16;
-    const int row = static_cast<int>(threadIdx.x % 32 / 4) - (BLOCKS - 1) * PRODUCT_ROWS;
+    constexpr int turns = PRODUCT_STAGES / BLOCKS, ahead = turns - 1, rows = BLOCKS * PRODUCT_ROWS;
+    constexpr bool is_direct = product_is_direct<PLANES, IS_ALIGNED, IS_FAST, IS_INSIDE>();
+    const int early = product_are_words<PLANES, IS_FAST>() ? mine.past % 4 : 0;
     const int stages = (tile.lines + PRODUCT_ROWS - 1) / PRODUCT_ROWS;
-    const int64_t step = BLOCKS * PRODUCT_ROWS * job.in_pitch;
     struct product_ring<PLANES, STEPS> *ring = &shared->ring;
     struct product_factors<PLANES, STEPS, KH, BLOCKS> factors;
     uint32_t pieces[BLOCKS][2][2][2][2] = {};
-    struct product_turn turn = {0, 0, product_first_share(job, tile), tile.rows - row,
-                                static_cast<uint8_t *>(job.out) + mine.e +
-                                    (tile.y + row) * job.out_pitch};
-    struct product_store store = {NULL, line - (2 * BLOCKS - 1) * PRODUCT_ROWS};
-    int odd = 0;
-
-    store.to = static_cast<uint8_t *>(job.out) + tile.e + (tile.y + store.row) * job.out_pitch -
-               mine.past;
+    struct product_turn turn = product_first_turn<BLOCKS>(job, tile, mine);
 
 #pragma unroll 1
-    for (int i = 0; i < ahead; i++, turn.from += step)
-        product_begin_turn<PLANES, STEPS, BLOCKS, IS_ALIGNED, IS_INSIDE>(job, tile, stages, i * BLOCKS, i,
-                                                              turn.from, ring);
+    for (int i = 0; i < ahead; i++, turn.from += rows * job.in_pitch)
+        product_begin_turn<PLANES, STEPS, BLOCKS, IS_ALIGNED, IS_INSIDE>(
+            job, tile, stages, i * BLOCKS, i, turn.from, ring);
     product_find_factors<PLANES, STEPS, KH, BLOCKS>(shared->mask, &factors);
 #pragma unroll 1
-    for (; turn.s < stages; turn.s += BLOCKS, turn.from += step) {
+    for (; turn.s < stages; turn.s += BLOCKS, turn.from += rows * job.in_pitch) {
         const int before = turn.place == 0 ? turns - 1 : turn.place - 1;
 
         gpurun_copy_await<ahead - 1>();
-        if (!IS_INSIDE && window.has_edges) {
-            __syncwarp();
-#pragma unroll 1
-            for (int n = 0; n < BLOCKS; n++)
-                product_put_edges<PLANES, STEPS, IS_ALIGNED>(
-                    job, tile, turn.s + n, window,
-                    ring->lines[turn.place * BLOCKS + n][threadIdx.x / 16]);
-        }
-        if (!IS_ALIGNED) {
-            const bool has_rows = IS_INSIDE && product_has_rows<BLOCKS>(job, tile, turn.s);
-
-            __syncwarp();
-#pragma unroll(IS_INSIDE ? BLOCKS : 1)
-            for (int n = 0; n < BLOCKS; n++)
-                product_shift_line<PLANES, STEPS>(
-                    has_rows ? mine.shift
-                             : conv_shift<IS_ALIGNED, uint8_t>(
-                                   job, tile, (turn.s + n) * PRODUCT_ROWS + line),
-                    ring->lines[turn.place * BLOCKS + n][line]);
-        }
+        product_finish_lines<PLANES, STEPS, BLOCKS, IS_ALIGNED, IS_INSIDE>(job, tile, window, turn,
+                                                                           mine.shift, ring);
         __syncthreads();
         product_begin_turn<PLANES, STEPS, BLOCKS, IS_ALIGNED, IS_INSIDE>(
             job, tile, stages, turn.s + ahead * BLOCKS, before, turn.from, ring);
         if (!is_direct)
-            product_store_turn<BLOCKS, IS_INSIDE>(job, tile, store, mine.past,
-                                                  shared->answers[odd ^ 1]);
+            product_store_turn<BLOCKS, IS_INSIDE>(job, tile, turn.store, mine.past, early,
+                                                  shared->answers[turn.answers ^ 1]);
         product_take_turn<PLANES, STEPS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_INSIDE>(
-            job, tile, mine, mask, factors, turn, *ring, shared->answers[odd], pieces);
+            job, mine, mask, factors, turn, *ring, shared->answers[turn.answers], pieces);
         turn.place = turn.place == turns - 1 ? 0 : turn.place + 1;
-        store.row += BLOCKS * PRODUCT_ROWS;
-        store.to += BLOCKS * PRODUCT_ROWS * job.out_pitch;
-        odd ^= 1;
-        turn.rows -= BLOCKS * PRODUCT_ROWS;
-        turn.to += BLOCKS * PRODUCT_ROWS * job.out_pitch;
+        turn.answers ^= 1;
+        turn.rows -= rows;
+        turn.to += rows * job.out_pitch;
+        turn.store.row += rows;
+        turn.store.to += rows * job.out_pitch;
     }
     if (is_direct)
         return;
     __syncthreads();
-    product_store_turn<BLOCKS, IS_INSIDE>(job, tile, store, mine.past, shared->answers[odd ^ 1]);
+    product_store_turn<BLOCKS, IS_INSIDE>(job, tile, turn.store, mine.past, early,
+                                          shared->answers[turn.answers ^ 1]);
 }
 #endif
 
@@ -761,6 +863,37 @@ template <int BLOCKS> static __device__ __forceinline__ int product_lines(int ro
     return all - lines < PRODUCT_ROWS ? lines : all;
 }
 
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+template <int PLANES, int STEPS, bool IS_FAST>
+static __device__ __forceinline__ struct product_lane
+product_find_lane(const struct conv_job &job, const struct conv_tile &tile, int32_t lead)
+{
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, half = threadIdx.x / 16;
+    const int32_t first = tile.e + PRODUCT_WARP_ELEMS * warp;
+    const bool is_plane = PLANES > 1, are_pairs = product_are_pairs<PLANES, STEPS>();
+    struct product_lane mine;
+
+    mine.quarter = lane % 4;
+    mine.e = first + 8 * mine.quarter;
+    mine.place = is_plane ? 4 * (PLANES * (warp / 2) + mine.quarter)
+                          : (first - lead - tile.begin) / 4 + (are_pairs ? 2 : 1) * mine.quarter;
+    mine.planes = warp % 2 == 0 ? 0x5140 : 0x7362;
+    mine.past = product_past(job, tile, half);
+    mine.shift = static_cast<int>(
+        (reinterpret_cast<uintptr_t>(job.in) + (tile.top + half) * job.in_pitch) % 16);
+    for (int r = 0; r < 2; r++) {
+        const int row = lane / 4 + 8 * r, past = product_past(job, tile, row);
+        const int early = product_are_words<PLANES, IS_FAST>() ? past % 4 : 0;
+        const int at =
+            is_plane ? 16 * PLANES * (warp / 2) + 2 * (warp % 2) + PLANES * mine.quarter
+                     : PRODUCT_WARP_ELEMS * warp + 4 * (mine.quarter / 2 + 2 * (mine.quarter % 2));
+
+        mine.answer[r] = static_cast<int>(sizeof(struct product_answer)) * row + past - early + at;
+    }
+    return mine;
+}
+#endif
+
 /* IS_ALIGNED: rows of the image begin at multiples of 16 bytes, of the answer of 8. IS_FAST: product_is_fast(). */
 template <int PLANES, int STEPS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
 static __global__ void __launch_bounds__(PRODUCT_BLOCK, STEPS <= 4 || 2 * KH < STEPS ? 2 : 1)
@@ -772,10 +905,8 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, STEPS <= 4 || 2 * KH < S
     extern __shared__ uint4 product_memory[];
     struct product_shared<PLANES, STEPS, BLOCKS> *shared =
         reinterpret_cast<struct product_shared<PLANES, STEPS, BLOCKS> *>(product_memory);
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int32_t margin = job.border == CONV_FRAME ? job.mask_width / 2 * job.channels : 0;
     const int32_t radius = job.border == CONV_FRAME ? job.mask_height / 2 : 0;
-    struct product_lane mine;
     struct conv_tile tile;
 
     product_place_tile(static_cast<unsigned>(job.tiles_x), bands, job.out_height, &tile);
@@ -786,42 +917,25 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, STEPS <= 4 || 2 * KH < S
 
     const struct conv_window window =
         conv_find_window<IS_ALIGNED, uint8_t>(job, tile, PRODUCT_ELEMS);
-    const bool is_inside =
-        !window.has_edges && tile.begin >= 16 &&
-        tile.begin + product_span<PLANES, STEPS>() + 16 <= job.elems &&
-        tile.e >= margin && tile.e + PRODUCT_ELEMS <= job.out_elems - margin && tile.y >= radius &&
-        tile.y + tile.rows <= job.out_height - radius;
+    const bool is_inside = !window.has_edges && tile.begin >= 16 &&
+                           tile.begin + product_span<PLANES, STEPS>() + 16 <= job.elems &&
+                           tile.e >= margin && tile.e + PRODUCT_ELEMS <= job.out_elems - margin &&
+                           tile.y >= radius && tile.y + tile.rows <= job.out_height - radius;
 
     for (int i = threadIdx.x; i < static_cast<int>(sizeof mask / 4); i += PRODUCT_BLOCK)
         reinterpret_cast<uint32_t *>(&shared->mask)[i] =
             reinterpret_cast<const uint32_t *>(&mask)[i];
     __syncthreads();
 
-    const int32_t first = tile.e + PRODUCT_WARP_ELEMS * warp;
-    mine.quarter = lane % 4;
-    mine.place = (first - mask.lead - tile.begin) / 4 + mine.quarter;
-    mine.planes = 0;
-    mine.e = first + 8 * mine.quarter;
-    mine.past = product_past(job, tile, threadIdx.x / 16);
-    if (PLANES > 1) {
-        mine.place = 4 * (PLANES * (warp / 2) + mine.quarter);
-        mine.planes = warp % 2 == 0 ? 0x5140 : 0x7362;
-    }
-    for (int r = 0; r < 2; r++)
-        mine.answer[r] = static_cast<int>(sizeof(struct product_answer)) * (lane / 4 + 8 * r) +
-                         product_past(job, tile, lane / 4 + 8 * r) +
-                         (PLANES > 1 ? 16 * PLANES * (warp / 2) + 2 * (warp % 2) + PLANES * mine.quarter
-                                     : PRODUCT_WARP_ELEMS * warp +
-                                           4 * (mine.quarter / 2 + 2 * (mine.quarter % 2)));
-    mine.shift = static_cast<int>((reinterpret_cast<uintptr_t>(job.in) +
-                                   (tile.top + static_cast<int>(threadIdx.x / 16)) * job.in_pitch) %
-                                  16);
+    const struct product_lane mine =
+        product_find_lane<PLANES, STEPS, IS_FAST>(job, tile, mask.lead);
+
     if (IS_FAST && is_inside)
-        product_walk<PLANES, STEPS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_FAST>(job, tile, window, mine, mask,
-                                                                   shared);
+        product_walk<PLANES, STEPS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_FAST>(job, tile, window,
+                                                                              mine, mask, shared);
     else
-        product_walk<PLANES, STEPS, KH, BLOCKS, IS_ALIGNED, IS_FAST, false>(job, tile, window, mine, mask,
-                                                                 shared);
+        product_walk<PLANES, STEPS, KH, BLOCKS, IS_ALIGNED, IS_FAST, false>(job, tile, window, mine,
+                                                                            mask, shared);
 #endif
 }
 
@@ -839,12 +953,12 @@ static int product_steps(const struct conv_job *job)
     return (product_radius(job) + 8 + 7) / 8;
 }
 
-/* Elements that a band of so many steps begins with before the results: a multiple of 4, which lanes load. */
+/* Elements that a band of so many steps begins with before the results: a multiple of 8, which lanes load. */
 static int product_lead(const struct conv_job *job, int steps)
 {
     const int anchor = product_radius(job) + job->first_e; /* 0, but under crop */
 
-    return (8 * steps - 8 - anchor) & ~3;
+    return (8 * steps - 8 - anchor) & ~7;
 }
 
 /* Weight of the mask's row for the element that stands `distance` behind the first of them. */
@@ -928,8 +1042,8 @@ static void product_set_ends(const struct conv_mask *mask, const struct conv_tai
 }
 
 template <int PLANES, int STEPS, int BLOCKS>
-static void product_set_mask(const struct conv_mask *mask, const struct conv_job *job,
-                             bool is_fast, struct product_mask<PLANES, STEPS, BLOCKS> *to)
+static void product_set_mask(const struct conv_mask *mask, const struct conv_job *job, bool is_fast,
+                             struct product_mask<PLANES, STEPS, BLOCKS> *to)
 {
     memset(to, 0, sizeof *to);
     const int channels = PLANES > 1 ? 1 : job->channels;
@@ -939,8 +1053,7 @@ static void product_set_mask(const struct conv_mask *mask, const struct conv_job
     to->lead = lead * PLANES;
     to->offset = (product_deficit(mask->row, mask->width, 255) + PRODUCT_DIGIT - 1) / PRODUCT_DIGIT;
     for (int i = 0; i < 16 * STEPS + 15; i++) {
-        const int32_t weight =
-            product_weight(mask, channels, i - 15 - lead - first);
+        const int32_t weight = product_weight(mask, channels, i - 15 - lead - first);
 
         to->row[0][i / 4] |= (static_cast<uint32_t>(weight) & 255) << (8 * (i % 4));
         to->row[1][i / 4] |= (static_cast<uint32_t>(product_high_digit(weight)) & 255)
@@ -959,8 +1072,8 @@ static int64_t product_cut_bands(const struct gpurun_ctx *ctx, struct conv_job *
     const int64_t columns = conv_tiles(job, PRODUCT_ELEMS, job->out_height);
     const int32_t rows = (job->out_height + PRODUCT_ROWS - 1) / PRODUCT_ROWS;
     const int64_t side = (2 * static_cast<int64_t>(ctx->device.sm_count) + columns - 1) / columns;
-    const int turns =
-        conv_choose_turns(rows, side, BLOCKS, (PRODUCT_BAND + BLOCKS - 1) / BLOCKS, 1);
+    const int turns = conv_choose_turns(rows, PRODUCT_WAVES * side, BLOCKS,
+                                        (PRODUCT_BAND + BLOCKS - 1) / BLOCKS, 1);
 
     return columns * conv_cut_bands(rows, (side + 1) / 2, BLOCKS, turns, 1, bands);
 }
@@ -978,8 +1091,7 @@ static enum gpurun_status product_run(struct gpurun_ctx *ctx)
     struct conv_job job = conv_job_of(ctx);
     struct product_mask<PLANES, STEPS, BLOCKS> mask;
     struct conv_bands bands;
-    const unsigned blocks =
-        static_cast<unsigned>(product_cut_bands<BLOCKS>(ctx, &job, &bands));
+    const unsigned blocks = static_cast<unsigned>(product_cut_bands<BLOCKS>(ctx, &job, &bands));
 
     product_set_mask(&conv_state_of(ctx)->mask, &job, IS_FAST, &mask);
     const auto kernel =
@@ -1027,9 +1139,9 @@ static bool product_run_fast(struct gpurun_ctx *ctx, enum gpurun_status *status)
     const int digits = product_high_depth(mask, &job, steps <= 4 ? 4 : 8);
     const bool is_low = mask->height <= PRODUCT_ROWS + 1;
 
-    if (job.channels == 4 && is_low && mask->width <= 17)
+    if (job.channels == 4 && steps > 4 && is_low && mask->width <= 17)
         *status = product_run<4, 2, 1, 2, true>(ctx);
-    else if (job.channels == 4 && digits == 0)
+    else if (job.channels == 4 && steps > 4 && digits == 0)
         *status = product_run<4, 3, 0, 3, true>(ctx);
     else if (steps <= 2 && is_low)
         *status = product_run<1, 2, 1, 2, true>(ctx);
@@ -1037,8 +1149,8 @@ static bool product_run_fast(struct gpurun_ctx *ctx, enum gpurun_status *status)
         *status = digits == 0   ? product_run<1, 4, 0, 2, true>(ctx)
                   : digits == 1 ? product_run<1, 4, 1, 2, true>(ctx)
                                 : product_run<1, 4, 2, 2, true>(ctx);
-    else if (steps <= 3 && digits == 0)
-        *status = product_run<1, 3, 0, 3, true>(ctx);
+    else if (steps <= 4 && digits == 0)
+        *status = product_run<1, 4, 0, 3, true>(ctx);
     else if (steps <= 7 && digits == 0)
         *status = product_run<1, 7, 0, 3, true>(ctx);
     else if (steps <= 8 && steps > 4 && digits == 1)
