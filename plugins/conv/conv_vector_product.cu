@@ -823,17 +823,6 @@ product_walk(const struct conv_job &job, const struct conv_tile &tile,
     product_store_turn<BLOCKS, IS_INSIDE>(job, tile, turn.store, mine.past, early,
                                           shared->answers[turn.answers ^ 1]);
 }
-#endif
-
-/* Bytes that the results of the tile's row r begin behind a multiple of 16. */
-static __device__ __forceinline__ int product_past(const struct conv_job &job,
-                                                   const struct conv_tile &tile, int r)
-{
-    return static_cast<int>((reinterpret_cast<uintptr_t>(job.out) + static_cast<unsigned>(tile.e) +
-                             (tile.y + r) * job.out_pitch) %
-                            16);
-}
-
 /* The block's tile. Those at either end of the rows take longer, so they are first. */
 static __device__ __forceinline__ void product_place_tile(unsigned columns,
                                                           const struct conv_bands &bands,
@@ -863,7 +852,15 @@ template <int BLOCKS> static __device__ __forceinline__ int product_lines(int ro
     return all - lines < PRODUCT_ROWS ? lines : all;
 }
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+/* Bytes that the results of the tile's row r begin behind a multiple of 16. */
+static __device__ __forceinline__ int product_past(const struct conv_job &job,
+                                                   const struct conv_tile &tile, int r)
+{
+    return static_cast<int>((reinterpret_cast<uintptr_t>(job.out) + static_cast<unsigned>(tile.e) +
+                             (tile.y + r) * job.out_pitch) %
+                            16);
+}
+
 template <int PLANES, int STEPS, bool IS_FAST>
 static __device__ __forceinline__ struct product_lane
 product_find_lane(const struct conv_job &job, const struct conv_tile &tile, int32_t lead)
