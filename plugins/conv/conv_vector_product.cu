@@ -98,10 +98,12 @@ struct product_answer {
     uint8_t bytes[PRODUCT_ELEMS + 16];
 };
 
-/* Whether answers are put together from words, so a row begins up to 3 bytes early, else from bytes. */
-template <int PLANES, bool IS_FAST> static __device__ constexpr bool product_are_words()
+/* Whether answers are put together from words, so a row begins up to 3 bytes early, else from bytes: in kernels for aligned rows,
+ * which do so at edges alone, words would cost registers. */
+template <int PLANES, bool IS_ALIGNED, bool IS_FAST>
+static __device__ constexpr bool product_are_words()
 {
-    return PLANES == 1 && IS_FAST;
+    return PLANES == 1 && !IS_ALIGNED && IS_FAST;
 }
 
 /* Whether lanes store results themselves, by 8 bytes. */
@@ -580,7 +582,7 @@ product_put_bytes(const struct conv_tail &tail,
 }
 
 /* Such rows into a stage's answers. */
-template <int PLANES, int STEPS, int KH, int BLOCKS, bool IS_FAST>
+template <int PLANES, int STEPS, int KH, int BLOCKS, bool IS_ALIGNED, bool IS_FAST>
 static __device__ __forceinline__ void
 product_answer_rows(const struct conv_tail &tail,
                     const struct product_mask<PLANES, STEPS, BLOCKS> &mask,
@@ -597,7 +599,7 @@ product_answer_rows(const struct conv_tail &tail,
         for (int r = 0; r < 2; r++) {
             uint8_t *to = answer + mine.answer[r] + (PLANES > 1 ? side : 16 * side);
 
-            if (product_are_words<PLANES, IS_FAST>())
+            if (product_are_words<PLANES, IS_ALIGNED, IS_FAST>())
                 *reinterpret_cast<uint32_t *>(to) = product_fast_words(r, low, high);
             else
                 product_put_bytes<PLANES, STEPS, BLOCKS, IS_FAST>(tail, mask, r, low, high, to);
@@ -708,7 +710,7 @@ product_take_turn(const struct conv_job &job, const struct product_lane &mine,
                     turn.to + n * PRODUCT_ROWS * job.out_pitch,
                     turn.to + (n * PRODUCT_ROWS + 8) * job.out_pitch);
             else
-                product_answer_rows<PLANES, STEPS, KH, BLOCKS, IS_FAST>(
+                product_answer_rows<PLANES, STEPS, KH, BLOCKS, IS_ALIGNED, IS_FAST>(
                     job.tail, mask, factors, pieces, n + 1, mine, answers[n * PRODUCT_ROWS].bytes);
         }
     }
@@ -783,7 +785,7 @@ product_walk(const struct conv_job &job, const struct conv_tile &tile,
 {
     constexpr int turns = PRODUCT_STAGES / BLOCKS, ahead = turns - 1, rows = BLOCKS * PRODUCT_ROWS;
     constexpr bool is_direct = product_is_direct<PLANES, IS_ALIGNED, IS_FAST, IS_INSIDE>();
-    const int early = product_are_words<PLANES, IS_FAST>() ? mine.past % 4 : 0;
+    const int early = product_are_words<PLANES, IS_ALIGNED, IS_FAST>() ? mine.past % 4 : 0;
     const int stages = (tile.lines + PRODUCT_ROWS - 1) / PRODUCT_ROWS;
     struct product_ring<PLANES, STEPS> *ring = &shared->ring;
     struct product_factors<PLANES, STEPS, KH, BLOCKS> factors;
@@ -861,7 +863,7 @@ static __device__ __forceinline__ int product_past(const struct conv_job &job,
                             16);
 }
 
-template <int PLANES, int STEPS, bool IS_FAST>
+template <int PLANES, int STEPS, bool IS_ALIGNED, bool IS_FAST>
 static __device__ __forceinline__ struct product_lane
 product_find_lane(const struct conv_job &job, const struct conv_tile &tile, int32_t lead)
 {
@@ -880,7 +882,7 @@ product_find_lane(const struct conv_job &job, const struct conv_tile &tile, int3
         (reinterpret_cast<uintptr_t>(job.in) + (tile.top + half) * job.in_pitch) % 16);
     for (int r = 0; r < 2; r++) {
         const int row = lane / 4 + 8 * r, past = product_past(job, tile, row);
-        const int early = product_are_words<PLANES, IS_FAST>() ? past % 4 : 0;
+        const int early = product_are_words<PLANES, IS_ALIGNED, IS_FAST>() ? past % 4 : 0;
         const int at =
             is_plane ? 16 * PLANES * (warp / 2) + 2 * (warp % 2) + PLANES * mine.quarter
                      : PRODUCT_WARP_ELEMS * warp + 4 * (mine.quarter / 2 + 2 * (mine.quarter % 2));
@@ -925,7 +927,7 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, STEPS <= 4 || 2 * KH < S
     __syncthreads();
 
     const struct product_lane mine =
-        product_find_lane<PLANES, STEPS, IS_FAST>(job, tile, mask.lead);
+        product_find_lane<PLANES, STEPS, IS_ALIGNED, IS_FAST>(job, tile, mask.lead);
 
     if (IS_FAST && is_inside)
         product_walk<PLANES, STEPS, KH, BLOCKS, IS_ALIGNED, IS_FAST, IS_FAST>(job, tile, window,
