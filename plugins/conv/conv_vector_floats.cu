@@ -21,6 +21,7 @@ enum {
     FLOATS_ELEMS = FLOATS_WARPS * FLOATS_WARP_ELEMS,
     FLOATS_BLOCK = 32 * (FLOATS_WARPS + 1),
     FLOATS_TURNS_LEAST = 2, /* stages that a block works through, where blocks are few */
+    FLOATS_ROWS_LEAST = 4,  /* of the answer, that so many stages make */
 };
 
 /* Elements to either side of a result that its taps reach, and the same as whole 16 bytes. */
@@ -129,6 +130,31 @@ static __device__ __forceinline__ void floats_add(const struct conv_weights &wei
         floats_add_square<SIZE, CHANNELS>(weights, elems, spare, sums);
 }
 
+/* The block's tile. */
+template <int SIZE, int CHANNELS>
+static __device__ __forceinline__ struct conv_tile floats_find_tile(const struct conv_job &job,
+                                                                    const struct conv_bands &bands)
+{
+    const uint32_t band = conv_divide(&bands.columns, blockIdx.x);
+    struct conv_tile tile;
+
+    tile.e = static_cast<int32_t>(blockIdx.x - band * bands.columns.by) * FLOATS_ELEMS;
+    tile.y = conv_band_at(&bands, static_cast<int32_t>(band), &tile.rows);
+    tile.top = tile.y + job.first_y;
+    tile.rows = min(tile.rows, job.out_height - tile.y);
+    tile.lines = tile.rows + SIZE - 1;
+    tile.begin = tile.e - floats_lead(SIZE, CHANNELS);
+    tile.reach = floats_reach(SIZE, CHANNELS);
+    return tile;
+}
+
+/* How many of the block's warps read lines. */
+static __device__ __forceinline__ int floats_readers(const struct conv_job &job,
+                                                     const struct conv_tile &tile)
+{
+    return min(FLOATS_WARPS, (job.out_elems - tile.e + FLOATS_WARP_ELEMS - 1) / FLOATS_WARP_ELEMS);
+}
+
 /* The end of the lane's sums from element e of row y on. */
 static __device__ __forceinline__ void floats_store(const struct conv_job &job, bool has_all,
                                                     int32_t e, int32_t y,
@@ -187,24 +213,21 @@ static __global__ void __launch_bounds__(FLOATS_BLOCK, floats_blocks_per_sm(SIZE
     __shared__ struct floats_ring<SIZE, CHANNELS> ring;
     const int warp = threadIdx.x / 32;
     struct conv_tile tile;
+    struct conv_window window;
 
-    tile.e = static_cast<int32_t>(blockIdx.x % job.tiles_x) * FLOATS_ELEMS;
-    tile.y = conv_band_at(&bands, static_cast<int32_t>(blockIdx.x / job.tiles_x), &tile.rows);
-    tile.top = tile.y + job.first_y;
-    tile.rows = min(tile.rows, job.out_height - tile.y);
-    tile.lines = tile.rows + SIZE - 1;
-    tile.begin = tile.e - floats_lead(SIZE, CHANNELS);
-    tile.reach = floats_reach(SIZE, CHANNELS);
-
-    const int readers =
-        min(FLOATS_WARPS, (job.out_elems - tile.e + FLOATS_WARP_ELEMS - 1) / FLOATS_WARP_ELEMS);
-    const struct conv_window window = conv_find_window<true, float>(job, tile, FLOATS_ELEMS);
-    if (warp == FLOATS_WARPS)
-        conv_begin_ring<true>(job, tile, window, readers, &ring);
+    /* others find out later, so that the warp which fills the ring begins the sooner */
+    if (warp == FLOATS_WARPS) {
+        tile = floats_find_tile<SIZE, CHANNELS>(job, bands);
+        window = conv_find_window<true, float>(job, tile, FLOATS_ELEMS);
+        conv_begin_ring<true>(job, tile, window, floats_readers(job, tile), &ring);
+    }
     __syncthreads();
-    if (warp == FLOATS_WARPS)
+    if (warp == FLOATS_WARPS) {
         conv_fill_ring<true>(job, tile, window, &ring);
-    else if (warp < readers)
+        return;
+    }
+    tile = floats_find_tile<SIZE, CHANNELS>(job, bands);
+    if (warp < floats_readers(job, tile))
         floats_walk<SIZE, CHANNELS, IS_PRODUCT>(job, weights, tile, &ring);
 #endif
 }
@@ -235,17 +258,17 @@ static struct conv_weights floats_weights(const struct gpurun_ctx *ctx)
 template <int SIZE, int CHANNELS, bool IS_PRODUCT>
 static enum gpurun_status floats_run(struct gpurun_ctx *ctx)
 {
-    struct conv_job job = conv_job_of(ctx);
+    const struct conv_job job = conv_job_of(ctx);
+    const struct conv_stages stages = {SIZE, SIZE, floats_turns_most(SIZE, IS_PRODUCT),
+                                       FLOATS_TURNS_LEAST};
     const int64_t columns = (static_cast<int64_t>(job.out_elems) + FLOATS_ELEMS - 1) / FLOATS_ELEMS;
     const int64_t slots = static_cast<int64_t>(ctx->device.sm_count) * floats_blocks_per_sm(SIZE);
     const int64_t side = (slots + columns - 1) / columns;
-    const int turns = conv_choose_turns(job.out_height, side, SIZE,
-                                        floats_turns_most(SIZE, IS_PRODUCT), FLOATS_TURNS_LEAST);
+    const int turns = conv_choose_turns(&stages, job.out_height, side);
     struct conv_bands bands;
-    const int64_t tiles =
-        columns * conv_cut_bands(job.out_height, side, SIZE, turns, FLOATS_TURNS_LEAST, &bands);
+    const int64_t tiles = conv_cut_bands(&stages, job.out_height, static_cast<uint32_t>(columns),
+                                         turns, side, &bands);
 
-    job.tiles_x = static_cast<unsigned>(columns);
     conv_vector_floats_kernel<SIZE, CHANNELS, IS_PRODUCT>
         <<<static_cast<unsigned>(tiles), FLOATS_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
             job, floats_weights(ctx), bands);
@@ -275,7 +298,7 @@ bool conv_vector_floats_takes(const struct gpurun_ctx *ctx)
 
 enum gpurun_status conv_vector_floats_check(struct gpurun_ctx *ctx)
 {
-    return conv_check_grid(ctx, FLOATS_ELEMS, conv_band_rows(3, FLOATS_TURNS_LEAST));
+    return conv_check_grid(ctx, FLOATS_ELEMS, FLOATS_ROWS_LEAST);
 }
 
 enum gpurun_status conv_vector_floats_launch(struct gpurun_ctx *ctx)
