@@ -1071,10 +1071,11 @@ static int64_t product_cut_bands(const struct gpurun_ctx *ctx, struct conv_job *
     const int64_t columns = conv_tiles(job, PRODUCT_ELEMS, job->out_height);
     const int32_t rows = (job->out_height + PRODUCT_ROWS - 1) / PRODUCT_ROWS;
     const int64_t side = (2 * static_cast<int64_t>(ctx->device.sm_count) + columns - 1) / columns;
-    const int turns = conv_choose_turns(rows, PRODUCT_WAVES * side, BLOCKS,
-                                        (PRODUCT_BAND + BLOCKS - 1) / BLOCKS, 1);
+    const struct conv_stages stages = {BLOCKS, BLOCKS, (PRODUCT_BAND + BLOCKS - 1) / BLOCKS, 1};
+    const int turns = conv_choose_turns(&stages, rows, PRODUCT_WAVES * side);
 
-    return columns * conv_cut_bands(rows, (side + 1) / 2, BLOCKS, turns, 1, bands);
+    return conv_cut_bands(&stages, rows, static_cast<uint32_t>(columns), turns, (side + 1) / 2,
+                          bands);
 }
 
 static bool product_is_aligned(const struct conv_job *job)
