@@ -37,6 +37,13 @@ enum {
     BYTES_DISTANCE_LEAST = -7 - BYTES_SKEW,
 };
 
+/* Whether warps at the ends of rows that are not aligned walk as others do, and each lane knows whether its words are all in
+ * the image. */
+template <int ROWS, bool IS_ALIGNED> static __host__ __device__ constexpr bool bytes_asks_lanes()
+{
+    return ROWS == 3 && !IS_ALIGNED;
+}
+
 /* The band matrices of all rows of the mask: the two registers of a lane whose words begin so many elements behind its
  * result. */
 template <int ROWS> struct bytes_table {
@@ -70,7 +77,10 @@ static __host__ __device__ constexpr int bytes_turns_most(int rows)
     return rows == 5 ? 10 : 8;
 }
 
-enum { BYTES_TURNS_LEAST = 2 };
+enum {
+    BYTES_TURNS_LEAST = 2,
+    BYTES_ROWS_LEAST = 4, /* of the answer, that so many stages make */
+};
 
 static __host__ __device__ constexpr int bytes_stages(int rows)
 {
@@ -99,24 +109,28 @@ struct bytes_lane {
     int32_t e; /* the first of the warp's results */
     int word;  /* which word of each half of them it stores */
     bool is_odd;
-    bool has_all; /* all of the warp's results are in the image, and none in the frame */
+    /* all of its warp's results, or where lanes are asked its own words, are in the image and not in the frame */
+    bool has_all;
 };
 
-template <bool IS_ALIGNED>
+template <int ROWS, bool IS_ALIGNED>
 static __device__ __forceinline__ struct bytes_lane bytes_find_lane(const struct conv_job &job,
                                                                     const struct conv_tile &tile)
 {
+    constexpr bool is_asked = bytes_asks_lanes<ROWS, IS_ALIGNED>();
     const int lane = threadIdx.x % 32, quarter = lane % 4;
     const int32_t margin = job.border == CONV_FRAME ? job.mask_width / 2 * job.channels : 0;
     const int32_t radius = job.border == CONV_FRAME ? job.mask_height / 2 : 0;
-    const int32_t skew = IS_ALIGNED ? 0 : BYTES_SKEW;
     struct bytes_lane mine;
+    int32_t first, last;
 
     mine.e = tile.e + static_cast<int32_t>(threadIdx.x / 32) * BYTES_WARP_ELEMS;
     mine.is_odd = lane % 2 == 1;
     mine.word = lane / 4 * 4 + quarter / 2 + 2 * (quarter % 2);
-    mine.has_all = mine.e >= margin + skew && mine.e + BYTES_WARP_ELEMS <= job.out_elems - margin &&
-                   tile.y >= radius && tile.y + tile.rows <= job.out_height - radius;
+    first = mine.e + (is_asked ? 4 * mine.word : 0) - (IS_ALIGNED ? 0 : BYTES_SKEW);
+    last = mine.e + (is_asked ? 4 * mine.word + 128 + 4 : BYTES_WARP_ELEMS);
+    mine.has_all = first >= margin && last <= job.out_elems - margin && tile.y >= radius &&
+                   tile.y + tile.rows <= job.out_height - radius;
     return mine;
 }
 
@@ -210,8 +224,9 @@ static __device__ __forceinline__ void bytes_store_each(const struct conv_job &j
                                                   : static_cast<uint8_t>(word >> (8 * b));
 }
 
-/* The sums of row y are complete. The lane's first word belongs `ahead` elements before `to`. */
-template <bool IS_FAST>
+/* The sums of row y are complete. The lane's first word belongs `ahead` elements before `to`. IS_FAST: sums need only be
+ * shifted, and the warp has_all unless its lanes are asked. */
+template <bool IS_FAST, bool IS_ASKED>
 static __device__ __forceinline__ void
 bytes_complete(const struct conv_job &job, const struct bytes_lane &mine, int32_t y, int ahead,
                uint8_t *to, const int32_t (&sum)[2][4])
@@ -222,7 +237,7 @@ bytes_complete(const struct conv_job &job, const struct bytes_lane &mine, int32_
     for (int half = 0; half < 2; half++)
         halves[half] = bytes_finish<IS_FAST>(job.tail, sum[half]);
     bytes_trade(mine, halves, words);
-    if (!IS_FAST && !mine.has_all) {
+    if ((!IS_FAST || IS_ASKED) && !mine.has_all) {
         bytes_store_each(job, mine.e - ahead + 4 * mine.word, y, words[0]);
         bytes_store_each(job, mine.e - ahead + 4 * mine.word + 128, y, words[1]);
         return;
@@ -254,7 +269,7 @@ bytes_find_line(const struct conv_job &job, const struct conv_tile &tile, int le
     return found;
 }
 
-/* A warp's part of the tile. IS_FAST: it has_all, and sums need only be shifted. `lines`: if not aligned. */
+/* A warp's part of the tile. `lines`: if not aligned. */
 template <int ROWS, bool IS_ALIGNED, bool IS_FAST>
 static __device__ __forceinline__ void
 bytes_walk(const struct conv_job &job, const struct conv_tile &tile, int lead,
@@ -299,28 +314,61 @@ bytes_walk(const struct conv_job &job, const struct conv_tile &tile, int lead,
                                                                r * sizeof ring->lines[0][0]),
                             band, sums);
             if (static_cast<unsigned>(done) < tile.rows)
-                bytes_complete<IS_FAST>(job, mine, tile.y + done, line.ahead, to, sums[ROWS - 1]);
+                bytes_complete<IS_FAST, bytes_asks_lanes<ROWS, IS_ALIGNED>()>(
+                    job, mine, tile.y + done, line.ahead, to, sums[ROWS - 1]);
             to += job.out_pitch;
         }
         conv_leave_stage(s, ring);
     }
 }
 
+/* The block's tile. `above`: rows of zeros on top of the mask. */
+template <int ROWS>
+static __device__ __forceinline__ struct conv_tile
+bytes_find_tile(const struct conv_job &job, const struct conv_bands &bands, int above)
+{
+    const uint32_t band = conv_divide(&bands.columns, blockIdx.x);
+    struct conv_tile tile;
+
+    tile.e = static_cast<int32_t>(blockIdx.x - band * bands.columns.by) * BYTES_ELEMS;
+    tile.y = conv_band_at(&bands, static_cast<int32_t>(band), &tile.rows);
+    tile.top = tile.y + job.first_y - above;
+    tile.rows = min(tile.rows, job.out_height - tile.y);
+    tile.lines = tile.rows + ROWS - 1;
+    tile.begin = tile.e - BYTES_AHEAD;
+    tile.reach = (job.mask_width - 1) * job.channels + job.first_e;
+    return tile;
+}
+
+/* How many of the block's warps read lines. */
+template <bool IS_ALIGNED>
+static __device__ __forceinline__ int bytes_readers(const struct conv_job &job,
+                                                    const struct conv_tile &tile)
+{
+    const int64_t covered = bytes_covered<IS_ALIGNED>(job) - tile.e;
+
+    return static_cast<int>(min(static_cast<int64_t>(BYTES_WARPS),
+                                (covered + BYTES_WARP_ELEMS - 1) / BYTES_WARP_ELEMS));
+}
+
 /* Fills the block's tables. By its reading warps. */
 template <int ROWS, bool IS_ALIGNED>
 static __device__ __forceinline__ void
-bytes_begin_tables(const struct conv_job &job, const struct conv_tile &tile, int lead,
+bytes_begin_tables(const struct conv_job &job, const struct conv_bands &bands, int above, int lead,
                    const struct bytes_table<ROWS> &table, struct bytes_table<ROWS> *shared_table,
                    struct bytes_line *lines)
 {
-    const int threads = 32 * BYTES_WARPS;
+    constexpr int threads = 32 * BYTES_WARPS;
 
-    for (int i = threadIdx.x; i < ROWS * BYTES_DISTANCES; i += threads)
-        shared_table->words[i / BYTES_DISTANCES][i % BYTES_DISTANCES] =
-            table.words[i / BYTES_DISTANCES][i % BYTES_DISTANCES];
-    if (!IS_ALIGNED)
+    static_assert(ROWS * BYTES_DISTANCES <= threads, "one each");
+    if (threadIdx.x < ROWS * BYTES_DISTANCES)
+        shared_table->words[0][threadIdx.x] = table.words[0][threadIdx.x];
+    if (!IS_ALIGNED) {
+        const struct conv_tile tile = bytes_find_tile<ROWS>(job, bands, above);
+
         for (int i = threadIdx.x; i < (tile.lines + ROWS - 1) / ROWS * ROWS; i += threads)
             lines[i] = bytes_find_line<ROWS>(job, tile, lead, i);
+    }
 }
 
 /* Where rows are not aligned, words of a row may begin so far ahead of its last tile that up to BYTES_SKEW elements are left
@@ -371,6 +419,22 @@ static __device__ __forceinline__ struct conv_window bytes_find_window(const str
     }
     return conv_find_window<IS_ALIGNED, uint8_t>(job, tile, results);
 }
+
+/* The walk that the warp's part allows. By a reading warp. */
+template <int ROWS, bool IS_ALIGNED>
+static __device__ __forceinline__ void
+bytes_walk_tile(const struct conv_job &job, const struct conv_tile &tile, int lead,
+                const struct bytes_lane &mine, const struct bytes_table<ROWS> &table,
+                const struct bytes_line *lines, struct bytes_ring<ROWS, IS_ALIGNED> *ring)
+{
+    const bool is_fast =
+        (bytes_asks_lanes<ROWS, IS_ALIGNED>() || mine.has_all) && conv_tail_only_shifts(&job.tail);
+
+    if (is_fast)
+        bytes_walk<ROWS, IS_ALIGNED, true>(job, tile, lead, mine, table, lines, ring);
+    else
+        bytes_walk<ROWS, IS_ALIGNED, false>(job, tile, lead, mine, table, lines, ring);
+}
 #endif
 
 /* `lead`: elements of a group's 32 that lie before its first result. `above`: rows of zeros on top of the mask.
@@ -386,36 +450,31 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
     __shared__ struct bytes_line lines[IS_ALIGNED ? 1 : bytes_lines_most<ROWS>()];
     const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
     struct conv_tile tile;
+    struct conv_window window;
+    int readers;
 
-    tile.e = static_cast<int32_t>(blockIdx.x % job.tiles_x) * BYTES_ELEMS;
-    tile.y = conv_band_at(&bands, static_cast<int32_t>(blockIdx.x / job.tiles_x), &tile.rows);
-    tile.top = tile.y + job.first_y - above;
-    tile.rows = min(tile.rows, job.out_height - tile.y);
-    tile.lines = tile.rows + ROWS - 1;
-    tile.begin = tile.e - BYTES_AHEAD;
-    tile.reach = (job.mask_width - 1) * job.channels + job.first_e;
-
-    const int64_t covered = bytes_covered<IS_ALIGNED>(job) - tile.e;
-    const int readers = static_cast<int>(min(static_cast<int64_t>(BYTES_WARPS),
-                                             (covered + BYTES_WARP_ELEMS - 1) / BYTES_WARP_ELEMS));
-    const struct conv_window window = bytes_find_window<IS_ALIGNED>(job, tile);
-    if (warp == BYTES_WARPS)
-        conv_begin_ring<IS_ALIGNED>(job, tile, window, readers, &ring);
-    else
-        bytes_begin_tables<ROWS, IS_ALIGNED>(job, tile, lead, table, &shared_table, lines);
+    /* others find out later, so that the warp which fills the ring begins the sooner */
+    if (warp == BYTES_WARPS) {
+        tile = bytes_find_tile<ROWS>(job, bands, above);
+        window = bytes_find_window<IS_ALIGNED>(job, tile);
+        conv_begin_ring<IS_ALIGNED>(job, tile, window, bytes_readers<IS_ALIGNED>(job, tile), &ring);
+    } else {
+        bytes_begin_tables<ROWS, IS_ALIGNED>(job, bands, above, lead, table, &shared_table, lines);
+    }
     __syncthreads();
     if (warp == BYTES_WARPS) {
         conv_fill_ring<IS_ALIGNED>(job, tile, window, &ring);
-    } else if (warp < readers) {
-        const struct bytes_lane mine = bytes_find_lane<IS_ALIGNED>(job, tile);
-
-        if (!IS_ALIGNED && covered > BYTES_ELEMS && tile.e + BYTES_ELEMS >= job.out_elems)
-            bytes_make_rest<ROWS>(job, tile, lead, above, 32 * readers, shared_table);
-        if (mine.has_all && conv_tail_only_shifts(&job.tail))
-            bytes_walk<ROWS, IS_ALIGNED, true>(job, tile, lead, mine, shared_table, lines, &ring);
-        else
-            bytes_walk<ROWS, IS_ALIGNED, false>(job, tile, lead, mine, shared_table, lines, &ring);
+        return;
     }
+    tile = bytes_find_tile<ROWS>(job, bands, above);
+    readers = bytes_readers<IS_ALIGNED>(job, tile);
+    if (warp >= readers)
+        return;
+    if (!IS_ALIGNED && tile.e + BYTES_ELEMS < bytes_covered<IS_ALIGNED>(job) &&
+        tile.e + BYTES_ELEMS >= job.out_elems)
+        bytes_make_rest<ROWS>(job, tile, lead, above, 32 * readers, shared_table);
+    bytes_walk_tile<ROWS, IS_ALIGNED>(job, tile, lead, bytes_find_lane<ROWS, IS_ALIGNED>(job, tile),
+                                      shared_table, lines, &ring);
 #endif
 }
 
@@ -451,21 +510,20 @@ static uint2 bytes_words(const struct conv_mask *mask, const struct conv_job *jo
 }
 
 template <int ROWS, bool IS_ALIGNED>
-static enum gpurun_status bytes_run(struct gpurun_ctx *ctx, struct conv_job job)
+static enum gpurun_status bytes_run(struct gpurun_ctx *ctx, const struct conv_job &job)
 {
     const struct conv_mask *mask = &conv_state_of(ctx)->mask;
+    const struct conv_stages stages = {ROWS, ROWS, bytes_turns_most(ROWS), BYTES_TURNS_LEAST};
     const int lead = bytes_lead(&job), above = (ROWS - mask->height) / 2;
     const int64_t columns = (static_cast<int64_t>(job.out_elems) + BYTES_ELEMS - 1) / BYTES_ELEMS;
     const int64_t slots = static_cast<int64_t>(ctx->device.sm_count) * bytes_blocks_per_sm<ROWS>();
     const int64_t side = (slots + columns - 1) / columns;
-    const int turns =
-        conv_choose_turns(job.out_height, side, ROWS, bytes_turns_most(ROWS), BYTES_TURNS_LEAST);
+    const int turns = conv_choose_turns(&stages, job.out_height, side);
     struct conv_bands bands;
-    const int64_t tiles = columns * conv_cut_bands(job.out_height, (side + 1) / 2, ROWS, turns,
-                                                   BYTES_TURNS_LEAST, &bands);
+    const int64_t tiles = conv_cut_bands(&stages, job.out_height, static_cast<uint32_t>(columns),
+                                         turns, (side + 1) / 2, &bands);
     struct bytes_table<ROWS> table;
 
-    job.tiles_x = static_cast<unsigned>(columns);
     for (int i = 0; i < ROWS; i++)
         for (int d = 0; d < BYTES_DISTANCES; d++)
             table.words[i][d] = bytes_words(mask, &job, lead, i - above, BYTES_DISTANCE_LEAST + d);
@@ -493,7 +551,7 @@ bool conv_vector_bytes_takes(const struct gpurun_ctx *ctx)
 
 enum gpurun_status conv_vector_bytes_check(struct gpurun_ctx *ctx)
 {
-    return conv_check_grid(ctx, BYTES_ELEMS, conv_band_rows(3, BYTES_TURNS_LEAST));
+    return conv_check_grid(ctx, BYTES_ELEMS, BYTES_ROWS_LEAST);
 }
 
 template <int ROWS> static enum gpurun_status bytes_run_rows(struct gpurun_ctx *ctx)
