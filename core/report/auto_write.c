@@ -1,7 +1,8 @@
 /*
  * A decision tree over the measured points: each step parts them at the value of one key that leaves the two
  * sides most alike in themselves (Gini impurity), until one variant will do for all points of a leaf. Numbers are
- * parted between two measured values, other options into one value and the rest. A leaf is a rule: the conditions
+ * parted between two measured values, which differ by a tenth if any such do: what bytes differ by where k does is
+ * nothing to go by. Other options are parted into one value and the rest. A leaf is a rule: the conditions
  * on the way to it; none is needed where the ladder's last is the one. Numbers that nobody measured are in the
  * leaf whose range holds them; other values that nobody measured are in no leaf whose way asked for them.
  */
@@ -187,7 +188,14 @@ static double width_of(const struct node *node, const struct split *split)
     return low > 0 ? high / low : high - low;
 }
 
-/* Of the best the one of the first key, and of that where the most was left unmeasured. */
+/* Whether the values are so near that jobs which have them would be one point. */
+static bool is_narrow(const struct node *node, const struct split *split)
+{
+    return split->is_number && json_number_value(split->value) > 0 && width_of(node, split) < 1.1;
+}
+
+/* Of the best the one of the first key, and of that where the most was left unmeasured; a narrow one only if there is no
+ * other. */
 static bool is_better(const struct node *node, const struct split *split, double now,
                       const struct split *best, double least)
 {
@@ -195,6 +203,8 @@ static bool is_better(const struct node *node, const struct split *split, double
 
     if (!isfinite(now) || best->key == NULL)
         return isfinite(now);
+    if (is_narrow(node, split) != is_narrow(node, best))
+        return is_narrow(node, best);
     if (fabs(now - least) > tie)
         return now < least;
     return best->key == split->key && width_of(node, split) > width_of(node, best);

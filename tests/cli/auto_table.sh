@@ -268,6 +268,20 @@ decide 'a
 ' 'put("x", "a", 1, n=100); put("x", "b", 2, n=100); put("y", "a", 1.25, n=111); put("y", "b", 1, n=111)'
 expect_line "$STDOUT" 'n = ..110'
 
+begin "bytes that differ by what k does decide nothing"
+decide 'a
+' 'for n, k, bytes, a in (1000, 1, 4000, 2), (1000, 100, 4100, 0.5), (1300, 1, 5200, 2), (1300, 100, 5300, 2):
+    for variant, median in ("a", a), ("b", 1):
+        put(f"x{n}{k}", variant, median, n=n, options={"bytes": bytes, "n": n, "k": k})'
+grep -v '^#' "$STDOUT" >rules.txt
+expect_text rules.txt '
+[1]
+device = 9.0
+bytes = ..4.6K
+k = 10..
+variant = a
+'
+
 begin "what setup makes of a swept key is no condition"
 decide 'a
 ' 'put("m.ini:s/n=1", "a", 1, options={"n": 1, "sigma": 0.5}); put("m.ini:s/n=1", "b", 2, options={"n": 1, "sigma": 0.5})
