@@ -5,6 +5,7 @@
  * memory likes to be read, and then turned and written past the cache, while the next panel is gathered.
  */
 #include "transpose.h"
+#include <stdlib.h>
 #include <string.h>
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -25,7 +26,15 @@ enum {
     RUN_PITCH = PANEL_RUN + LINE, /* so that they do not compete for places in the cache */
     COPY_PIECE = 1 << 20,         /* bytes */
     TILE_MOST = LINE * LINE,      /* bytes: 64 rows of 64 elements of one byte */
+
+    /* of a thread's panels, more than a stack may have: two that take turns, or three of blocks that change places */
+    PANEL_ROOM = PANEL_BYTES + PANEL_RUN * LINE,
+    SWAP_ROOM = SWAP_SIDE * RUN_PITCH,
+    ROOM = 2 * PANEL_ROOM > 3 * SWAP_ROOM ? 2 * PANEL_ROOM : 3 * SWAP_ROOM
 };
+
+_Static_assert((int)PANEL_ROOM % (int)LINE == 0 && (int)SWAP_ROOM % (int)LINE == 0,
+               "panels begin at lines");
 
 /* --- turning a tile --------------------------------------------------------------------------------- */
 
@@ -453,39 +462,55 @@ static struct block chunk_at(const struct gpurun_ctx *ctx, const struct mover *m
     return b;
 }
 
-/* Panels `begin` to `end`. */
-static void move_panels(const struct gpurun_ctx *ctx, const struct mover *m, const struct cut *cut,
-                        int64_t begin, int64_t end)
+/* Room for the panels of so many threads, ROOM bytes each, for the caller to free. */
+static enum gpurun_status get_rooms(struct gpurun_ctx *ctx, int64_t threads, char **rooms)
 {
-    _Alignas(LINE) char panels[2][PANEL_BYTES + PANEL_RUN * LINE];
+    *rooms = aligned_alloc(LINE, (size_t)threads * ROOM);
+    if (*rooms)
+        return GPURUN_OK;
+    return gpurun_fail(ctx, GPURUN_NO_MEMORY, "threads",
+                       "no host memory for %d bytes for each of %lld threads", ROOM,
+                       (long long)threads);
+}
+
+/* Panels `begin` to `end`, by one thread. */
+static void move_panels(const struct gpurun_ctx *ctx, const struct mover *m, const struct cut *cut,
+                        int64_t begin, int64_t end, char *room)
+{
     struct block b = {0}, next = {0};
     struct gather gather = {0};
 
     for (int64_t n = begin; n <= end; n++, b = next) {
         next = n < end ? chunk_at(ctx, m, cut, n) : (struct block){0};
-        gather = gather_of(m, &next, panels[n % 2], 1);
-        put_panel(m, &b, panels[(n + 1) % 2], &gather);
+        gather = gather_of(m, &next, room + n % 2 * PANEL_ROOM, 1);
+        put_panel(m, &b, room + (n + 1) % 2 * PANEL_ROOM, &gather);
     }
     stream_end();
 }
 
-static void move_all(const struct gpurun_ctx *ctx)
+static enum gpurun_status move_all(struct gpurun_ctx *ctx)
 {
     const struct mover m = mover_of(ctx);
     const struct cut cut = cut_of(ctx, &m);
     const int64_t chunks = transpose_options_of(ctx)->batch * cut.each;
     const int64_t parts = cut.by_panels && chunks > ctx->threads ? ctx->threads : chunks;
+    char *rooms = NULL;
 
+    if (cut.by_panels)
+        GPURUN_TRY(get_rooms(ctx, parts, &rooms));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
     for (int64_t n = 0; n < parts; n++) {
         if (cut.by_panels) {
-            move_panels(ctx, &m, &cut, chunks * n / parts, chunks * (n + 1) / parts);
+            move_panels(ctx, &m, &cut, chunks * n / parts, chunks * (n + 1) / parts,
+                        rooms + n * ROOM);
         } else {
             const struct block b = chunk_at(ctx, &m, &cut, n);
 
             move_strip(&m, &b);
         }
     }
+    free(rooms);
+    return GPURUN_OK;
 }
 
 /* A row becomes a column: the same bytes. */
@@ -541,15 +566,14 @@ static struct pair pair_at(const struct mover *m, const struct block *matrix, in
 /* The blocks of a strip, from the diagonal on, change places. Both of a pair are gathered before either is written: the
  * upper one of the next pair while that of this one is written, the lower one then to where the upper one was. */
 static void swap_blocks(const struct mover *m, const struct block *matrix, int64_t row,
-                        int64_t side)
+                        int64_t side, char *room)
 {
-    _Alignas(LINE) char panels[3][SWAP_SIDE * RUN_PITCH];
-    char *spare = panels[2];
+    char *spare = room + 2 * SWAP_ROOM;
     struct pair pair = pair_at(m, matrix, row, row, side);
     struct gather gather;
 
-    pair.upper_panel = panels[0];
-    pair.lower_panel = panels[1];
+    pair.upper_panel = room;
+    pair.lower_panel = room + SWAP_ROOM;
     gather = gather_of(m, &pair.upper, pair.upper_panel, SWAP_AHEAD);
     gather_rest(&gather);
     for (int64_t col = row + side; pair.upper.rows > 0; col += side) {
@@ -576,28 +600,45 @@ static void swap_strip(const struct mover *m, const struct block *matrix, int64_
         swap_tiles(m, matrix, row, col);
 }
 
-static void swap_all(const struct gpurun_ctx *ctx)
+/* Strips `at`, at + step and so on, by one thread: long rows of tiles and short ones take turns, so that threads have the
+ * same to do. */
+static void swap_strips(const struct gpurun_ctx *ctx, const struct mover *m, int64_t side,
+                        int64_t at, int64_t step, char *room)
 {
     const struct transpose_options *o = transpose_options_of(ctx);
-    const struct transpose_state *s = transpose_state_of(ctx);
-    const struct mover m = mover_of(ctx);
-    const bool by_blocks = s->in->bytes >= STREAM_BYTES;
-    const int64_t run = PANEL_RUN / (int64_t)m.size, most = run < SWAP_SIDE ? run : SWAP_SIDE;
-    const int64_t side = by_blocks ? most : m.side;
     const int64_t n = o->rows, strips = (n + side - 1) / side;
-    const size_t pitch = (size_t)n * m.size;
+    const size_t pitch = (size_t)n * m->size;
 
-    /* Long rows of tiles and short ones take turns, so that threads have the same to do. */
-#pragma omp parallel for num_threads(ctx->threads) schedule(static, 1) if (o->batch * strips > 1)
-    for (int64_t at = 0; at < o->batch * strips; at++) {
-        char *start = (char *)s->in->host + (size_t)(at / strips) * (size_t)n * pitch;
+    for (; at < o->batch * strips; at += step) {
+        char *start =
+            (char *)transpose_state_of(ctx)->in->host + (size_t)(at / strips) * (size_t)n * pitch;
         const struct block matrix = {start, start, n, n, pitch, pitch};
 
-        if (by_blocks)
-            swap_blocks(&m, &matrix, at % strips * side, side);
+        if (room)
+            swap_blocks(m, &matrix, at % strips * side, side, room);
         else
-            swap_strip(&m, &matrix, at % strips * side);
+            swap_strip(m, &matrix, at % strips * side);
     }
+}
+
+static enum gpurun_status swap_all(struct gpurun_ctx *ctx)
+{
+    const struct transpose_options *o = transpose_options_of(ctx);
+    const struct mover m = mover_of(ctx);
+    const bool by_blocks = transpose_state_of(ctx)->in->bytes >= STREAM_BYTES;
+    const int64_t run = PANEL_RUN / (int64_t)m.size, most = run < SWAP_SIDE ? run : SWAP_SIDE;
+    const int64_t side = by_blocks ? most : m.side;
+    const int64_t strips = o->batch * ((o->rows + side - 1) / side);
+    const int64_t parts = strips < ctx->threads ? strips : ctx->threads;
+    char *rooms = NULL;
+
+    if (by_blocks)
+        GPURUN_TRY(get_rooms(ctx, parts, &rooms));
+#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
+    for (int64_t i = 0; i < parts; i++)
+        swap_strips(ctx, &m, side, i, parts, rooms ? rooms + i * ROOM : NULL);
+    free(rooms);
+    return GPURUN_OK;
 }
 
 enum gpurun_status transpose_run_cpu(struct gpurun_ctx *ctx)
@@ -608,10 +649,9 @@ enum gpurun_status transpose_run_cpu(struct gpurun_ctx *ctx)
     if (transpose_state_of(ctx)->in->elems == 0)
         return GPURUN_OK;
     if (o->inplace)
-        swap_all(ctx);
-    else if (o->rows == 1 || o->cols == 1)
-        copy_all(ctx);
-    else
-        move_all(ctx);
+        return swap_all(ctx);
+    if (o->rows > 1 && o->cols > 1)
+        return move_all(ctx);
+    copy_all(ctx);
     return GPURUN_OK;
 }

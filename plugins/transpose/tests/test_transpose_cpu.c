@@ -4,6 +4,9 @@
  */
 #include "transpose.h"
 #include <check.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +87,42 @@ START_TEST(large_matrices_in_place)
 }
 END_TEST
 
+static char reason[200];
+
+static enum gpurun_status keep_reason(struct gpurun_ctx *ctx, enum gpurun_status status,
+                                      const char *key, const char *format, ...)
+{
+    va_list args;
+    const int length = snprintf(reason, sizeof reason, "%s: ", key);
+
+    (void)ctx;
+    va_start(args, format);
+    vsnprintf(reason + length, sizeof reason - (size_t)length, format, args);
+    va_end(args);
+    return status;
+}
+
+/* More threads than any machine has memory for. Nothing is read of a matrix. */
+START_TEST(the_baseline_says_when_memory_is_short)
+{
+    static const struct gpurun_core core = {.fail = keep_reason};
+    struct gpurun_tensor matrix = {
+        .dtype = GPURUN_UINT8, .elems = INT64_C(1) << 60, .bytes = (size_t)1 << 60};
+    struct transpose_options options = {.batch = 1,
+                                        .rows = INT64_C(1) << (_i == 1 ? 42 : 30),
+                                        .cols = INT64_C(1) << (_i == 1 ? 42 : 30),
+                                        .dtype = GPURUN_UINT8,
+                                        .inplace = _i};
+    struct transpose_state state = {.in = &matrix, .out = &matrix};
+    struct gpurun_ctx ctx = {
+        .core = &core, .options = &options, .state = &state, .threads = INT_MAX};
+
+    ck_assert_int_eq(transpose_run_cpu(&ctx), GPURUN_NO_MEMORY);
+    ck_assert_str_eq(reason, "threads: no host memory for 1671168 bytes for each of 2147483647 "
+                             "threads");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("transpose_cpu");
@@ -94,6 +133,7 @@ int main(void)
     tcase_set_timeout(large, 120);
     tcase_add_loop_test(large, large_matrices, 0, 20);
     tcase_add_loop_test(large, large_matrices_in_place, 0, 16);
+    tcase_add_loop_test(large, the_baseline_says_when_memory_is_short, 0, 2);
     suite_add_tcase(suite, large);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
