@@ -148,8 +148,7 @@ static json_t *values_of(const json_t *record)
     return values;
 }
 
-/* The same, or numbers that differ by less than a tenth. */
-static bool is_near(const json_t *a, const json_t *b)
+bool auto_points_near(const json_t *a, const json_t *b)
 {
     const double x = json_number_value(a), y = json_number_value(b);
 
@@ -164,7 +163,7 @@ static bool is_one_place(const json_t *a, const json_t *b)
 
     json_object_foreach((json_t *)a, key, value)
     {
-        if (!is_near(value, json_object_get(b, key)))
+        if (!auto_points_near(value, json_object_get(b, key)))
             return false;
     }
     return json_object_size(a) == json_object_size(b);

@@ -35,6 +35,10 @@ struct auto_points {
 bool auto_points_read(char *const *paths, size_t count, const char *plugin, double gap,
                       struct auto_points *out);
 
+/* Whether two values are so near that a condition does not part them: the same, or numbers that differ by less than a
+ * tenth. */
+bool auto_points_near(const json_t *a, const json_t *b);
+
 void auto_points_free(struct auto_points *points);
 
 #endif

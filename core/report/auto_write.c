@@ -188,10 +188,10 @@ static double width_of(const struct node *node, const struct split *split)
     return low > 0 ? high / low : high - low;
 }
 
-/* Whether the values are so near that jobs which have them would be one point. */
+/* Whether it parts numbers so near that jobs which have them would be one point. */
 static bool is_narrow(const struct node *node, const struct split *split)
 {
-    return split->is_number && json_number_value(split->value) > 0 && width_of(node, split) < 1.1;
+    return split->is_number && auto_points_near(split->value, next_value(node, split));
 }
 
 /* Of the best the one of the first key, and of that where the most was left unmeasured; a narrow one only if there is no
