@@ -4,15 +4,14 @@
  * their rows, many below each other write on along theirs. In memory a panel is first gathered, row after row as
  * memory likes to be read, and then turned and written past the cache, while the next panel is gathered.
  */
-#include "transpose.h"
+#include "transpose_cpu.h"
 #include <stdlib.h>
-#include <string.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
 enum {
-    LINE = 64,              /* bytes of a tile's row, before and after */
+    LINE = TRANSPOSE_LINE,
     PACK = 16,              /* bytes of a register, or of half of one */
     AHEAD = 2,              /* tiles */
     STRIP = 64,             /* tiles below each other, and */
@@ -25,21 +24,24 @@ enum {
     SWAP_AHEAD = 4,  /* and rows of it from one that is gathered to one that is fetched */
     RUN_PITCH = PANEL_RUN + LINE, /* so that they do not compete for places in the cache */
     COPY_PIECE = 1 << 20,         /* bytes */
-    TILE_MOST = LINE * LINE,      /* bytes: 64 rows of 64 elements of one byte */
+
+    /* Panels whose lines are single registers: bytes between one that is gathered and one that is fetched; columns. */
+    FETCH_AHEAD = 1 << 13,
+    CARRY_COLUMNS = 1 << 10,
+
+    TILE_MOST = LINE * LINE, /* bytes: 64 rows of 64 elements of one byte */
 
     /* of a thread's panels, more than a stack may have: two that take turns, or three of blocks that change places */
     PANEL_ROOM = PANEL_BYTES + PANEL_RUN * LINE,
     SWAP_ROOM = SWAP_SIDE * RUN_PITCH,
-    ROOM = 2 * PANEL_ROOM > 3 * SWAP_ROOM ? 2 * PANEL_ROOM : 3 * SWAP_ROOM
+    CARRY_ROOM = CARRY_COLUMNS * LINE,
+    ROOM = CARRY_ROOM + (2 * PANEL_ROOM > 3 * SWAP_ROOM ? 2 * PANEL_ROOM : 3 * SWAP_ROOM)
 };
 
 _Static_assert((int)PANEL_ROOM % (int)LINE == 0 && (int)SWAP_ROOM % (int)LINE == 0,
                "panels begin at lines");
 
 /* --- turning a tile --------------------------------------------------------------------------------- */
-
-/* Reads a tile whose rows are `pitch` bytes apart, and leaves it turned, in rows `pitch_out` bytes apart. */
-typedef void turn_tile(const char *in, size_t pitch, char *out, size_t pitch_out);
 
 /* Which elements of two registers stand side by side, in either half of the result; WIDE_ within each half. */
 #define LOW_2       0, 2
@@ -124,18 +126,10 @@ DEFINE_TURN(turn_8_avx2, AVX2, uint64_t, 2, 2, LOAD_TWO, WIDE_LOW_2, WIDE_HIGH_2
 
 /* --- element by element ------------------------------------------------------------------------------- */
 
-/* Part of a matrix, and where it goes; pitches in bytes. */
-struct block {
-    const char *in;
-    char *out;
-    int64_t rows, cols;
-    size_t pitch_in, pitch_out;
-};
-
-typedef void move_block(const struct block *b);
+typedef void move_block(const struct transpose_block *b);
 
 #define DEFINE_PLAIN(size)                                                                         \
-    static void plain_##size(const struct block *b)                                                \
+    static void plain_##size(const struct transpose_block *b)                                      \
     {                                                                                              \
         for (int64_t k = 0; k < b->cols; k++)                                                      \
             for (int64_t i = 0; i < b->rows; i++)                                                  \
@@ -148,42 +142,22 @@ DEFINE_PLAIN(2)
 DEFINE_PLAIN(4)
 DEFINE_PLAIN(8)
 
-static turn_tile *turn_of(size_t size)
-{
-    static turn_tile *const turns[] = {[1] = turn_1, [2] = turn_2, [4] = turn_4, [8] = turn_8};
-
-#ifdef __x86_64__
-    static turn_tile *const wide[] = {
-        [1] = turn_1_avx2, [2] = turn_2_avx2, [4] = turn_4_avx2, [8] = turn_8_avx2};
-
-    if (__builtin_cpu_supports("avx2"))
-        return wide[size];
-#endif
-    return turns[size];
-}
-
 /* What is done with elements of a size. */
 struct mover {
     int64_t side; /* of a tile, in elements */
     size_t size;
-    turn_tile *turn;
+    transpose_turn *turn;
+    transpose_put *put;
     move_block *plain; /* what is no whole tile */
+    bool by_lines;     /* a line is one register */
 };
-
-static struct mover mover_of(const struct gpurun_ctx *ctx)
-{
-    static move_block *const plains[] = {
-        [1] = plain_1, [2] = plain_2, [4] = plain_4, [8] = plain_8};
-    const size_t size = transpose_elem_bytes(ctx);
-
-    return (struct mover){LINE / (int64_t)size, size, turn_of(size), plains[size]};
-}
 
 /* --- from one tensor to another ------------------------------------------------------------------------ */
 
-static struct block part_of(const struct mover *m, const struct block *b, int64_t row, int64_t col)
+static struct transpose_block part_of(const struct mover *m, const struct transpose_block *b,
+                                      int64_t row, int64_t col)
 {
-    struct block part = *b;
+    struct transpose_block part = *b;
 
     part.in += (size_t)row * b->pitch_in + (size_t)col * m->size;
     part.out += (size_t)col * b->pitch_out + (size_t)row * m->size;
@@ -193,9 +167,9 @@ static struct block part_of(const struct mover *m, const struct block *b, int64_
 }
 
 /* A tile or what there is of it, turned into rows of LINE bytes. */
-static void take_tile(const struct mover *m, const struct block *b, char *tile)
+static void take_tile(const struct mover *m, const struct transpose_block *b, char *tile)
 {
-    struct block to = *b;
+    struct transpose_block to = *b;
 
     to.out = tile;
     to.pitch_out = LINE;
@@ -206,7 +180,8 @@ static void take_tile(const struct mover *m, const struct block *b, char *tile)
 }
 
 /* The turned tile to where block `b` goes. */
-static void put_tile(const struct mover *m, const char *tile, const struct block *b, size_t pitch)
+static void put_tile(const struct mover *m, const char *tile, const struct transpose_block *b,
+                     size_t pitch)
 {
     const size_t bytes = (size_t)b->rows * m->size;
 
@@ -221,7 +196,7 @@ static void put_tile(const struct mover *m, const char *tile, const struct block
 }
 
 /* Asks for the lines of the tile AHEAD tiles below: strides this long no hardware foresees. */
-static void fetch_tile(const struct mover *m, const struct block *at)
+static void fetch_tile(const struct mover *m, const struct transpose_block *at)
 {
     const char *line = at->in + (size_t)(AHEAD * m->side) * at->pitch_in;
 
@@ -238,24 +213,24 @@ static int64_t whole_of(const struct mover *m, int64_t elems)
 }
 
 /* What is right of them and below, element by element. */
-static void move_rest(const struct mover *m, const struct block *b)
+static void move_rest(const struct mover *m, const struct transpose_block *b)
 {
-    struct block right = part_of(m, b, 0, whole_of(m, b->cols)),
-                 below = part_of(m, b, whole_of(m, b->rows), 0);
+    struct transpose_block right = part_of(m, b, 0, whole_of(m, b->cols)),
+                           below = part_of(m, b, whole_of(m, b->rows), 0);
 
     right.rows = whole_of(m, b->rows);
     m->plain(&right);
     m->plain(&below);
 }
 
-static void move_strip(const struct mover *m, const struct block *b)
+static void move_strip(const struct mover *m, const struct transpose_block *b)
 {
     const int64_t rows = whole_of(m, b->rows), cols = whole_of(m, b->cols);
     _Alignas(LINE) char tile[TILE_MOST];
 
     for (int64_t row = 0; row < rows; row += m->side)
         for (int64_t col = 0; col < cols; col += m->side) {
-            struct block at = part_of(m, b, row, col);
+            struct transpose_block at = part_of(m, b, row, col);
 
             fetch_tile(m, &at);
             at.rows = at.cols = m->side;
@@ -267,44 +242,17 @@ static void move_strip(const struct mover *m, const struct block *b)
 
 /* --- past the cache ------------------------------------------------------------------------------------ */
 
-/* What of a panel is still to be gathered, row after row: each one's bytes from `at` on. */
-struct gather {
-    const char *from;
-    char *to;
-    size_t pitch_from, pitch_to, bytes, at;
-    size_t ahead; /* bytes from a line to the one that is fetched */
-    int64_t rows;
-};
-
-/* A line some rows below is fetched, which may lie beyond the panel: no hardware foresees the jump from row to row. */
-static inline void gather_line(struct gather *g)
-{
-    if (g->rows == 0)
-        return;
-    __builtin_prefetch((const void *)((uintptr_t)g->from + g->at + g->ahead));
-    if (g->bytes - g->at >= LINE) /* of a size that the compiler knows */
-        memcpy(g->to + g->at, g->from + g->at, LINE);
-    else
-        memcpy(g->to + g->at, g->from + g->at, g->bytes - g->at);
-    g->at += LINE;
-    if (g->at < g->bytes)
-        return;
-    g->at = 0;
-    g->from += g->pitch_from;
-    g->to += g->pitch_to;
-    g->rows--;
-}
-
 /* Writes rows that stand RUN_PITCH apart, their whole lines past the cache where the machine can. A line is gathered
  * for each: memory is read and written at the same time. */
 typedef void stream_rows(char *to, size_t pitch, const char *from, size_t bytes, int64_t rows,
-                         struct gather *next);
+                         struct transpose_gather *next);
 
 #define DEFINE_STREAM_ROWS(name, attributes, STORE_LINE)                                           \
     attributes static void name(char *to, size_t pitch, const char *from, size_t bytes,            \
-                                int64_t rows, struct gather *next)                                 \
+                                int64_t rows, struct transpose_gather *next)                       \
     {                                                                                              \
-        struct gather gather = *next; /* apart from what is written: it stays in registers */      \
+        struct transpose_gather gather =                                                           \
+            *next; /* apart from what is written: it stays in registers */                         \
                                                                                                    \
         for (int64_t k = 0; k < rows; k++, to += pitch, from += RUN_PITCH) {                       \
             const size_t before = (LINE - (uintptr_t)to % LINE) % LINE,                            \
@@ -313,11 +261,11 @@ typedef void stream_rows(char *to, size_t pitch, const char *from, size_t bytes,
                                                                                                    \
             memcpy(to, from, first);                                                               \
             for (size_t at = first; at < done; at += LINE) {                                       \
-                gather_line(&gather);                                                              \
+                transpose_gather_line(&gather);                                                    \
                 STORE_LINE(to + at, from + at);                                                    \
             }                                                                                      \
             memcpy(to + done, from + done, bytes - done);                                          \
-            gather_line(&gather);                                                                  \
+            transpose_gather_line(&gather);                                                        \
         }                                                                                          \
         *next = gather;                                                                            \
     }
@@ -340,11 +288,6 @@ AVX2 static inline void store_line_avx2(char *to, const char *from)
 DEFINE_STREAM_ROWS(stream_rows_any, , store_line)
 DEFINE_STREAM_ROWS(stream_rows_avx2, AVX2, store_line_avx2)
 
-static stream_rows *stream_rows_pick(void)
-{
-    return __builtin_cpu_supports("avx2") ? stream_rows_avx2 : stream_rows_any;
-}
-
 /* Before another thread reads what stream_rows has written. */
 static inline void stream_end(void)
 {
@@ -353,11 +296,6 @@ static inline void stream_end(void)
 #else
 #define STORE_LINE(to, from) memcpy(to, from, LINE)
 DEFINE_STREAM_ROWS(stream_rows_any, , STORE_LINE)
-
-static stream_rows *stream_rows_pick(void)
-{
-    return stream_rows_any;
-}
 
 static inline void stream_end(void)
 {
@@ -371,46 +309,103 @@ static size_t rounded_up(size_t bytes)
 
 /* What is gathered ends with whole tiles, whose rows are further apart than they are long: rows of some lengths would
  * compete for places in the cache. */
-static size_t panel_pitch(const struct mover *m, const struct block *b)
+static size_t panel_pitch(const struct mover *m, const struct transpose_block *b)
 {
     return rounded_up((size_t)b->cols * m->size) + LINE;
 }
 
-static struct gather gather_of(const struct mover *m, const struct block *b, char *panel,
-                               size_t rows_ahead)
+static struct transpose_gather gather_of(const struct mover *m, const struct transpose_block *b,
+                                         char *panel, size_t rows_ahead)
 {
-    return (struct gather){.from = b->in,
-                           .to = panel,
-                           .pitch_from = b->pitch_in,
-                           .pitch_to = panel_pitch(m, b),
-                           .bytes = (size_t)b->cols * m->size,
-                           .ahead = rows_ahead * b->pitch_in,
-                           .rows = b->rows};
+    return (struct transpose_gather){.from = b->in,
+                                     .to = panel,
+                                     .pitch_from = b->pitch_in,
+                                     .pitch_to = panel_pitch(m, b),
+                                     .bytes = (size_t)b->cols * m->size,
+                                     .ahead = rows_ahead * b->pitch_in,
+                                     .rows = b->rows};
 }
 
-static void gather_rest(struct gather *g)
+static void gather_rest(struct transpose_gather *g)
 {
     while (g->rows > 0)
-        gather_line(g);
+        transpose_gather_line(g);
 }
 
-/* Turns and writes a panel that is gathered, and gathers the next one meanwhile. What tiles have beyond the panel's
- * edges goes nowhere. */
-static void put_panel(const struct mover *m, const struct block *b, const char *panel,
-                      struct gather *next)
+static void put_by(stream_rows *stream, const struct transpose_panel *p, size_t size,
+                   transpose_turn *turn, struct transpose_gather *next)
 {
-    stream_rows *const stream = stream_rows_pick();
-    const size_t pitch = panel_pitch(m, b), run = (size_t)b->rows * m->size;
+    const struct transpose_block *b = &p->block;
+    const int64_t side = LINE / (int64_t)size;
     _Alignas(LINE) char turned[LINE * RUN_PITCH];
 
-    for (int64_t col = 0; col < b->cols; col += m->side) {
-        for (int64_t row = 0; row < b->rows; row += m->side)
-            m->turn(panel + (size_t)row * pitch + (size_t)col * m->size, pitch,
-                    turned + (size_t)row * m->size, RUN_PITCH);
-        stream(b->out + (size_t)col * b->pitch_out, b->pitch_out, turned, run,
-               b->cols - col < m->side ? b->cols - col : m->side, next);
+    for (int64_t col = 0; col < b->cols; col += side) {
+        for (int64_t row = 0; row < b->rows; row += side)
+            turn(p->from + (size_t)row * p->pitch + (size_t)col * size, p->pitch,
+                 turned + (size_t)row * size, RUN_PITCH);
+        stream(b->out + (size_t)col * b->pitch_out, b->pitch_out, turned, (size_t)b->rows * size,
+               b->cols - col < side ? b->cols - col : side, next);
     }
     gather_rest(next);
+}
+
+static void put_any(const struct transpose_panel *p, size_t size, transpose_turn *turn,
+                    struct transpose_gather *next)
+{
+    put_by(stream_rows_any, p, size, turn, next);
+}
+
+#ifdef __x86_64__
+static void put_avx2(const struct transpose_panel *p, size_t size, transpose_turn *turn,
+                     struct transpose_gather *next)
+{
+    put_by(stream_rows_avx2, p, size, turn, next);
+}
+#endif
+
+/* --- by which instructions ------------------------------------------------------------------------------- */
+
+enum transpose_set transpose_best_set(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi"))
+        return TRANSPOSE_AVX512;
+    if (__builtin_cpu_supports("avx2"))
+        return TRANSPOSE_AVX2;
+#endif
+    return TRANSPOSE_ANY;
+}
+
+static struct mover mover_of(const struct gpurun_ctx *ctx, enum transpose_set set)
+{
+    static move_block *const plains[] = {
+        [1] = plain_1, [2] = plain_2, [4] = plain_4, [8] = plain_8};
+    static transpose_turn *const turns[][9] = {
+        [TRANSPOSE_ANY] = {[1] = turn_1, [2] = turn_2, [4] = turn_4, [8] = turn_8},
+#ifdef __x86_64__
+        [TRANSPOSE_AVX2] =
+            {[1] = turn_1_avx2, [2] = turn_2_avx2, [4] = turn_4_avx2, [8] = turn_8_avx2},
+        [TRANSPOSE_AVX512] = {[1] = transpose_turn_1_avx512,
+                              [2] = transpose_turn_2_avx512,
+                              [4] = transpose_turn_4_avx512,
+                              [8] = transpose_turn_8_avx512},
+#endif
+    };
+    static transpose_put *const puts[] = {
+        [TRANSPOSE_ANY] = put_any,
+#ifdef __x86_64__
+        [TRANSPOSE_AVX2] = put_avx2,
+        [TRANSPOSE_AVX512] = transpose_put_avx512,
+#endif
+    };
+    const size_t size = transpose_elem_bytes(ctx);
+
+    return (struct mover){.side = LINE / (int64_t)size,
+                          .size = size,
+                          .turn = turns[set][size],
+                          .put = puts[set],
+                          .plain = plains[size],
+                          .by_lines = set == TRANSPOSE_AVX512};
 }
 
 /* --- all of it ------------------------------------------------------------------------------------------- */
@@ -418,8 +413,9 @@ static void put_panel(const struct mover *m, const struct block *b, const char *
 /* A matrix is cut into chunks: panels, or STRIP tiles by CHUNK tiles. */
 struct cut {
     bool by_panels;
-    int64_t high, wide;   /* elements of a chunk */
-    int64_t across, each; /* chunks beside each other, chunks of a matrix */
+    int64_t high, wide; /* elements of a chunk */
+    int64_t down, each; /* chunks below each other, chunks of a matrix */
+    size_t rows_ahead;  /* from a line that is gathered to one that is fetched */
 };
 
 static struct cut cut_of(const struct gpurun_ctx *ctx, const struct mover *m)
@@ -428,34 +424,41 @@ static struct cut cut_of(const struct gpurun_ctx *ctx, const struct mover *m)
     const struct transpose_state *s = transpose_state_of(ctx);
     struct cut cut = {.by_panels = s->out->bytes >= STREAM_BYTES,
                       .high = STRIP * m->side,
-                      .wide = CHUNK * m->side};
+                      .wide = CHUNK * m->side,
+                      .rows_ahead = 1};
 
-    if (cut.by_panels) {
+    if (cut.by_panels && m->by_lines) {
+        const int64_t bytes = m->size < 4 ? 1 << 10 : 1 << 12;
+
+        cut.high = m->size < 4 ? 128 : 64;
+        cut.wide = bytes / (int64_t)m->size;
+        cut.rows_ahead = FETCH_AHEAD / (size_t)bytes;
+    } else if (cut.by_panels) {
         const bool at_lines =
             (size_t)o->rows * m->size % LINE == 0 && (uintptr_t)s->out->host % LINE == 0;
 
         cut.high = at_lines ? PANEL_ROWS : PANEL_RUN / (int64_t)m->size;
         cut.wide = PANEL_BYTES / (int64_t)m->size / cut.high;
     }
-    cut.across = (o->cols + cut.wide - 1) / cut.wide;
-    cut.each = cut.across * ((o->rows + cut.high - 1) / cut.high);
+    cut.down = (o->rows + cut.high - 1) / cut.high;
+    cut.each = cut.down * ((o->cols + cut.wide - 1) / cut.wide);
     return cut;
 }
 
-static struct block chunk_at(const struct gpurun_ctx *ctx, const struct mover *m,
-                             const struct cut *cut, int64_t n)
+static struct transpose_block chunk_at(const struct gpurun_ctx *ctx, const struct mover *m,
+                                       const struct cut *cut, int64_t n)
 {
     const struct transpose_options *o = transpose_options_of(ctx);
     const struct transpose_state *s = transpose_state_of(ctx);
     const size_t matrix = (size_t)(n / cut->each * o->rows * o->cols) * m->size;
-    const struct block all = {.in = (const char *)s->in->host + matrix,
-                              .out = (char *)s->out->host + matrix,
-                              .rows = o->rows,
-                              .cols = o->cols,
-                              .pitch_in = (size_t)o->cols * m->size,
-                              .pitch_out = (size_t)o->rows * m->size};
-    struct block b =
-        part_of(m, &all, n % cut->each / cut->across * cut->high, n % cut->across * cut->wide);
+    const struct transpose_block all = {.in = (const char *)s->in->host + matrix,
+                                        .out = (char *)s->out->host + matrix,
+                                        .rows = o->rows,
+                                        .cols = o->cols,
+                                        .pitch_in = (size_t)o->cols * m->size,
+                                        .pitch_out = (size_t)o->rows * m->size};
+    struct transpose_block b =
+        part_of(m, &all, n % cut->down * cut->high, n % cut->each / cut->down * cut->wide);
 
     b.rows = b.rows < cut->high ? b.rows : cut->high;
     b.cols = b.cols < cut->wide ? b.cols : cut->wide;
@@ -477,21 +480,27 @@ static enum gpurun_status get_rooms(struct gpurun_ctx *ctx, int64_t threads, cha
 static void move_panels(const struct gpurun_ctx *ctx, const struct mover *m, const struct cut *cut,
                         int64_t begin, int64_t end, char *room)
 {
-    struct block b = {0}, next = {0};
-    struct gather gather = {0};
+    struct transpose_panel p = {.carry = room}, next = p;
+    struct transpose_gather gather = {0};
 
-    for (int64_t n = begin; n <= end; n++, b = next) {
-        next = n < end ? chunk_at(ctx, m, cut, n) : (struct block){0};
-        gather = gather_of(m, &next, room + n % 2 * PANEL_ROOM, 1);
-        put_panel(m, &b, room + (n + 1) % 2 * PANEL_ROOM, &gather);
+    room += CARRY_ROOM;
+    for (int64_t n = begin; n <= end; n++, p = next) {
+        char *const to = room + n % 2 * PANEL_ROOM;
+
+        next.block = n < end ? chunk_at(ctx, m, cut, n) : (struct transpose_block){0};
+        next.from = to;
+        next.pitch = panel_pitch(m, &next.block);
+        next.is_top = n == begin || n % cut->down == 0;
+        next.is_bottom = n + 1 == end || (n + 1) % cut->down == 0;
+        gather = gather_of(m, &next.block, to, cut->rows_ahead);
+        m->put(&p, m->size, m->turn, &gather);
     }
     stream_end();
 }
 
-static enum gpurun_status move_all(struct gpurun_ctx *ctx)
+static enum gpurun_status move_all(struct gpurun_ctx *ctx, const struct mover *m)
 {
-    const struct mover m = mover_of(ctx);
-    const struct cut cut = cut_of(ctx, &m);
+    const struct cut cut = cut_of(ctx, m);
     const int64_t chunks = transpose_options_of(ctx)->batch * cut.each;
     const int64_t parts = cut.by_panels && chunks > ctx->threads ? ctx->threads : chunks;
     char *rooms = NULL;
@@ -501,12 +510,12 @@ static enum gpurun_status move_all(struct gpurun_ctx *ctx)
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
     for (int64_t n = 0; n < parts; n++) {
         if (cut.by_panels) {
-            move_panels(ctx, &m, &cut, chunks * n / parts, chunks * (n + 1) / parts,
+            move_panels(ctx, m, &cut, chunks * n / parts, chunks * (n + 1) / parts,
                         rooms + n * ROOM);
         } else {
-            const struct block b = chunk_at(ctx, &m, &cut, n);
+            const struct transpose_block b = chunk_at(ctx, m, &cut, n);
 
-            move_strip(&m, &b);
+            move_strip(m, &b);
         }
     }
     free(rooms);
@@ -528,10 +537,12 @@ static void copy_all(const struct gpurun_ctx *ctx)
 /* --- in place -------------------------------------------------------------------------------------------- */
 
 /* The tiles at (row, col) and (col, row) change places, each turned; they may be the same one. */
-static void swap_tiles(const struct mover *m, const struct block *matrix, int64_t row, int64_t col)
+static void swap_tiles(const struct mover *m, const struct transpose_block *matrix, int64_t row,
+                       int64_t col)
 {
     _Alignas(LINE) char upper_tile[TILE_MOST], lower_tile[TILE_MOST];
-    struct block upper = part_of(m, matrix, row, col), lower = part_of(m, matrix, col, row);
+    struct transpose_block upper = part_of(m, matrix, row, col),
+                           lower = part_of(m, matrix, col, row);
 
     upper.rows = lower.cols = upper.rows < m->side ? upper.rows : m->side;
     upper.cols = lower.rows = upper.cols < m->side ? upper.cols : m->side;
@@ -541,60 +552,69 @@ static void swap_tiles(const struct mover *m, const struct block *matrix, int64_
     put_tile(m, lower_tile, &lower, lower.pitch_in);
 }
 
-/* Mirrored blocks, which are one and the same on the diagonal, and what they are gathered in. */
+/* Mirrored blocks, which are one and the same on the diagonal. */
 struct pair {
-    struct block upper, lower;
-    char *upper_panel, *lower_panel;
+    struct transpose_panel upper, lower;
     bool is_one;
 };
 
+static struct transpose_panel panel_at(const struct mover *m, const struct transpose_block *matrix,
+                                       int64_t row, int64_t col, int64_t side)
+{
+    struct transpose_panel p = {
+        .block = part_of(m, matrix, row, col), .is_top = true, .is_bottom = true};
+
+    p.block.rows = p.block.rows < side ? p.block.rows : side;
+    p.block.cols = p.block.cols < side ? p.block.cols : side;
+    p.pitch = panel_pitch(m, &p.block);
+    return p;
+}
+
 /* The blocks at (row, col) and (col, row), or right of the matrix none. */
-static struct pair pair_at(const struct mover *m, const struct block *matrix, int64_t row,
+static struct pair pair_at(const struct mover *m, const struct transpose_block *matrix, int64_t row,
                            int64_t col, int64_t side)
 {
-    struct pair pair = {.is_one = row == col};
-
     if (col >= matrix->cols)
-        return pair;
-    pair.upper = part_of(m, matrix, row, col);
-    pair.lower = part_of(m, matrix, col, row);
-    pair.upper.rows = pair.lower.cols = pair.upper.rows < side ? pair.upper.rows : side;
-    pair.upper.cols = pair.lower.rows = pair.upper.cols < side ? pair.upper.cols : side;
-    return pair;
+        return (struct pair){.is_one = false};
+    return (struct pair){.upper = panel_at(m, matrix, row, col, side),
+                         .lower = panel_at(m, matrix, col, row, side),
+                         .is_one = row == col};
 }
 
 /* The blocks of a strip, from the diagonal on, change places. Both of a pair are gathered before either is written: the
  * upper one of the next pair while that of this one is written, the lower one then to where the upper one was. */
-static void swap_blocks(const struct mover *m, const struct block *matrix, int64_t row,
+static void swap_blocks(const struct mover *m, const struct transpose_block *matrix, int64_t row,
                         int64_t side, char *room)
 {
-    char *spare = room + 2 * SWAP_ROOM;
+    char *const carry = room, *first = room + CARRY_ROOM, *second = first + SWAP_ROOM,
+                *spare = second + SWAP_ROOM;
     struct pair pair = pair_at(m, matrix, row, row, side);
-    struct gather gather;
+    struct transpose_gather gather = gather_of(m, &pair.upper.block, first, SWAP_AHEAD);
 
-    pair.upper_panel = room;
-    pair.lower_panel = room + SWAP_ROOM;
-    gather = gather_of(m, &pair.upper, pair.upper_panel, SWAP_AHEAD);
     gather_rest(&gather);
-    for (int64_t col = row + side; pair.upper.rows > 0; col += side) {
+    for (int64_t col = row + side; pair.upper.block.rows > 0; col += side) {
         struct pair next = pair_at(m, matrix, row, col, side);
+        char *const written = second;
 
-        next.upper_panel = spare;
-        next.lower_panel = pair.upper_panel;
-        gather = gather_of(m, &next.upper, next.upper_panel, SWAP_AHEAD);
-        put_panel(m, &pair.upper, pair.upper_panel, &gather);
-        gather = gather_of(m, &next.lower, next.lower_panel, SWAP_AHEAD);
+        pair.upper.from = first;
+        pair.lower.from = second;
+        pair.upper.carry = pair.lower.carry = carry;
+        gather = gather_of(m, &next.upper.block, spare, SWAP_AHEAD);
+        m->put(&pair.upper, m->size, m->turn, &gather);
+        gather = gather_of(m, &next.lower.block, first, SWAP_AHEAD);
         if (!pair.is_one)
-            put_panel(m, &pair.lower, pair.lower_panel, &gather);
+            m->put(&pair.lower, m->size, m->turn, &gather);
         gather_rest(&gather);
-        spare = pair.lower_panel;
+        second = first;
+        first = spare;
+        spare = written;
         pair = next;
     }
     stream_end();
 }
 
 /* The same for tiles, in the cache. */
-static void swap_strip(const struct mover *m, const struct block *matrix, int64_t row)
+static void swap_strip(const struct mover *m, const struct transpose_block *matrix, int64_t row)
 {
     for (int64_t col = row; col < matrix->cols; col += m->side)
         swap_tiles(m, matrix, row, col);
@@ -612,7 +632,7 @@ static void swap_strips(const struct gpurun_ctx *ctx, const struct mover *m, int
     for (; at < o->batch * strips; at += step) {
         char *start =
             (char *)transpose_state_of(ctx)->in->host + (size_t)(at / strips) * (size_t)n * pitch;
-        const struct block matrix = {start, start, n, n, pitch, pitch};
+        const struct transpose_block matrix = {start, start, n, n, pitch, pitch};
 
         if (room)
             swap_blocks(m, &matrix, at % strips * side, side, room);
@@ -621,13 +641,12 @@ static void swap_strips(const struct gpurun_ctx *ctx, const struct mover *m, int
     }
 }
 
-static enum gpurun_status swap_all(struct gpurun_ctx *ctx)
+static enum gpurun_status swap_all(struct gpurun_ctx *ctx, const struct mover *m)
 {
     const struct transpose_options *o = transpose_options_of(ctx);
-    const struct mover m = mover_of(ctx);
     const bool by_blocks = transpose_state_of(ctx)->in->bytes >= STREAM_BYTES;
-    const int64_t run = PANEL_RUN / (int64_t)m.size, most = run < SWAP_SIDE ? run : SWAP_SIDE;
-    const int64_t side = by_blocks ? most : m.side;
+    const int64_t run = PANEL_RUN / (int64_t)m->size, most = run < SWAP_SIDE ? run : SWAP_SIDE;
+    const int64_t side = by_blocks ? most : m->side;
     const int64_t strips = o->batch * ((o->rows + side - 1) / side);
     const int64_t parts = strips < ctx->threads ? strips : ctx->threads;
     char *rooms = NULL;
@@ -636,22 +655,28 @@ static enum gpurun_status swap_all(struct gpurun_ctx *ctx)
         GPURUN_TRY(get_rooms(ctx, parts, &rooms));
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
     for (int64_t i = 0; i < parts; i++)
-        swap_strips(ctx, &m, side, i, parts, rooms ? rooms + i * ROOM : NULL);
+        swap_strips(ctx, m, side, i, parts, rooms ? rooms + i * ROOM : NULL);
     free(rooms);
     return GPURUN_OK;
 }
 
-enum gpurun_status transpose_run_cpu(struct gpurun_ctx *ctx)
+enum gpurun_status transpose_run_cpu_by(struct gpurun_ctx *ctx, enum transpose_set set)
 {
     const struct transpose_options *o = transpose_options_of(ctx);
+    const struct mover m = mover_of(ctx, set);
 
     transpose_state_of(ctx)->by_value = false;
     if (transpose_state_of(ctx)->in->elems == 0)
         return GPURUN_OK;
     if (o->inplace)
-        return swap_all(ctx);
+        return swap_all(ctx, &m);
     if (o->rows > 1 && o->cols > 1)
-        return move_all(ctx);
+        return move_all(ctx, &m);
     copy_all(ctx);
     return GPURUN_OK;
+}
+
+enum gpurun_status transpose_run_cpu(struct gpurun_ctx *ctx)
+{
+    return transpose_run_cpu_by(ctx, transpose_best_set());
 }
