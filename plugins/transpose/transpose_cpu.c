@@ -147,9 +147,10 @@ struct mover {
     int64_t side; /* of a tile, in elements */
     size_t size;
     transpose_turn *turn;
-    transpose_put *put;
-    move_block *plain; /* what is no whole tile */
-    bool by_lines;     /* a line is one register */
+    transpose_put *put;      /* of panels below each other */
+    transpose_put *put_runs; /* of blocks by themselves: long writes */
+    move_block *plain;       /* what is no whole tile */
+    bool by_lines;           /* a line is one register */
 };
 
 /* --- from one tensor to another ------------------------------------------------------------------------ */
@@ -398,12 +399,20 @@ static struct mover mover_of(const struct gpurun_ctx *ctx, enum transpose_set se
         [TRANSPOSE_AVX512] = transpose_put_avx512,
 #endif
     };
+    static transpose_put *const runs[] = {
+        [TRANSPOSE_ANY] = put_any,
+#ifdef __x86_64__
+        [TRANSPOSE_AVX2] = put_avx2,
+        [TRANSPOSE_AVX512] = put_avx2,
+#endif
+    };
     const size_t size = transpose_elem_bytes(ctx);
 
     return (struct mover){.side = LINE / (int64_t)size,
                           .size = size,
                           .turn = turns[set][size],
                           .put = puts[set],
+                          .put_runs = runs[set],
                           .plain = plains[size],
                           .by_lines = set == TRANSPOSE_AVX512};
 }
@@ -561,8 +570,7 @@ struct pair {
 static struct transpose_panel panel_at(const struct mover *m, const struct transpose_block *matrix,
                                        int64_t row, int64_t col, int64_t side)
 {
-    struct transpose_panel p = {
-        .block = part_of(m, matrix, row, col), .is_top = true, .is_bottom = true};
+    struct transpose_panel p = {.block = part_of(m, matrix, row, col)};
 
     p.block.rows = p.block.rows < side ? p.block.rows : side;
     p.block.cols = p.block.cols < side ? p.block.cols : side;
@@ -586,8 +594,7 @@ static struct pair pair_at(const struct mover *m, const struct transpose_block *
 static void swap_blocks(const struct mover *m, const struct transpose_block *matrix, int64_t row,
                         int64_t side, char *room)
 {
-    char *const carry = room, *first = room + CARRY_ROOM, *second = first + SWAP_ROOM,
-                *spare = second + SWAP_ROOM;
+    char *first = room, *second = first + SWAP_ROOM, *spare = second + SWAP_ROOM;
     struct pair pair = pair_at(m, matrix, row, row, side);
     struct transpose_gather gather = gather_of(m, &pair.upper.block, first, SWAP_AHEAD);
 
@@ -598,12 +605,11 @@ static void swap_blocks(const struct mover *m, const struct transpose_block *mat
 
         pair.upper.from = first;
         pair.lower.from = second;
-        pair.upper.carry = pair.lower.carry = carry;
         gather = gather_of(m, &next.upper.block, spare, SWAP_AHEAD);
-        m->put(&pair.upper, m->size, m->turn, &gather);
+        m->put_runs(&pair.upper, m->size, m->turn, &gather);
         gather = gather_of(m, &next.lower.block, first, SWAP_AHEAD);
         if (!pair.is_one)
-            m->put(&pair.lower, m->size, m->turn, &gather);
+            m->put_runs(&pair.lower, m->size, m->turn, &gather);
         gather_rest(&gather);
         second = first;
         first = spare;
