@@ -47,42 +47,39 @@ static struct taps taps_of(const struct conv_cpu *cpu)
 #define NAME(x)      x##_sse2
 #define VECTOR_BYTES 16
 #define TARGET
-#define ADD_TWO(v)            add_two_sse2((__m128i)(v))
-#define MADD(a, b)            _mm_madd_epi16((__m128i)(a), (__m128i)(b))
-#define TO_BYTES(to, v, past) to_bytes_sse2(to, (const __m128i *)(v), past)
-#define BYTES_LOW             0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define BYTES_HIGH            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#define WORDS_LOW             0, 8, 1, 9, 2, 10, 3, 11
-#define WORDS_HIGH            4, 12, 5, 13, 6, 14, 7, 15
-#define ORDER(v)              ((void)(v))
+#define ADD_TWO(v)      add_two_sse2((__m128i)(v))
+#define MADD(a, b)      _mm_madd_epi16((__m128i)(a), (__m128i)(b))
+#define TO_BYTES(to, v) to_bytes_sse2(to, (const __m128i *)(v))
+#define BYTES_LOW       0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define BYTES_HIGH      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define WORDS_LOW       0, 8, 1, 9, 2, 10, 3, 11
+#define WORDS_HIGH      4, 12, 5, 13, 6, 14, 7, 15
+#define ORDER(v)        ((void)(v))
 
 static inline __m128i add_two_sse2(__m128i v)
 {
     return _mm_add_epi16(_mm_srli_epi16(v, 8), _mm_and_si128(v, _mm_set1_epi16(0xff)));
 }
 
-static inline void to_bytes_sse2(uint8_t *to, const __m128i v[4], bool past_cache)
+static inline void to_bytes_sse2(uint8_t *to, const __m128i v[4])
 {
     const __m128i low = _mm_packs_epi32(v[0], v[1]), high = _mm_packs_epi32(v[2], v[3]);
     const __m128i bytes = _mm_packus_epi16(low, high);
 
-    if (past_cache)
-        _mm_stream_si128((__m128i *)(void *)to, bytes);
-    else
-        _mm_storeu_si128((__m128i *)(void *)to, bytes);
+    _mm_storeu_si128((__m128i *)(void *)to, bytes);
 }
 
 #include "conv_cpu_symmetric_kind.h"
 
 /* --- 32, within whose halves bytes and words change places ------------------------------------------- */
 
-#define AVX2                  __attribute__((target("avx2")))
-#define NAME(x)               x##_avx2
-#define VECTOR_BYTES          32
-#define TARGET                AVX2
-#define ADD_TWO(v)            _mm256_maddubs_epi16((__m256i)(v), _mm256_set1_epi8(1))
-#define MADD(a, b)            _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
-#define TO_BYTES(to, v, past) to_bytes_avx2(to, (const __m256i *)(v), past)
+#define AVX2            __attribute__((target("avx2")))
+#define NAME(x)         x##_avx2
+#define VECTOR_BYTES    32
+#define TARGET          AVX2
+#define ADD_TWO(v)      _mm256_maddubs_epi16((__m256i)(v), _mm256_set1_epi8(1))
+#define MADD(a, b)      _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
+#define TO_BYTES(to, v) to_bytes_avx2(to, (const __m256i *)(v))
 #define BYTES_LOW                                                                                  \
     0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 16, 48, 17, 49, 18, 50, 19, 51, 20,    \
         52, 21, 53, 22, 54, 23, 55
@@ -103,16 +100,13 @@ AVX2 static inline void order_avx2(__m256i v[4])
     v[3] = _mm256_permute2x128_si256(c, d, 0x31);
 }
 
-AVX2 static inline void to_bytes_avx2(uint8_t *to, const __m256i v[4], bool past_cache)
+AVX2 static inline void to_bytes_avx2(uint8_t *to, const __m256i v[4])
 {
     const __m256i low = _mm256_packs_epi32(v[0], v[1]), high = _mm256_packs_epi32(v[2], v[3]);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order);
 
-    if (past_cache)
-        _mm256_stream_si256((__m256i *)(void *)to, bytes);
-    else
-        _mm256_storeu_si256((__m256i *)(void *)to, bytes);
+    _mm256_storeu_si256((__m256i *)(void *)to, bytes);
 }
 
 #include "conv_cpu_symmetric_kind.h"
@@ -148,7 +142,7 @@ bool conv_cpu_use_symmetric(struct conv_cpu *cpu)
             return false;
     if (255 * magnitude(mask->column, mask->height) > SUM_MOST)
         return false;
-    cpu->down = __builtin_cpu_supports("avx2") ? down_avx2 : down_sse2;
+    cpu->down = cpu->level >= CONV_CPU_AVX2 ? down_avx2 : down_sse2;
     return true;
 }
 #else

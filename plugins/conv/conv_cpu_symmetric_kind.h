@@ -3,7 +3,7 @@
  *     NAME(x)  x with a suffix of the width     VECTOR_BYTES  of a vector     TARGET  attribute of its functions
  *     ADD_TWO(v)  words: the sum of each two neighbouring bytes
  *     MADD(a, b)  sums: of each two neighbouring products of words
- *     TO_BYTES(to, v, past)  the bytes that four vectors of sums saturate to; past the cache on request
+ *     TO_BYTES(to, v)  the bytes that four vectors of sums saturate to
  *     BYTES_LOW, BYTES_HIGH  which bytes of two vectors stand side by side, for either half of the result
  *     WORDS_LOW, WORDS_HIGH  the same for words
  *     ORDER(v)  puts four vectors of sums that come of these halves in the order of the bytes
@@ -119,8 +119,7 @@ INLINE void NAME(go_along)(const struct taps *taps, const int32_t *from, NAME(su
     }
 }
 
-INLINE void NAME(finish)(const struct conv_tail *tail, NAME(sums) sums[4], uint8_t *to,
-                         bool past_cache)
+INLINE void NAME(finish)(const struct conv_tail *tail, NAME(sums) sums[4], uint8_t *to)
 {
     if (tail->is_wide || tail->is_even) {
         int32_t plain[NAME(CHUNK)];
@@ -135,17 +134,7 @@ INLINE void NAME(finish)(const struct conv_tail *tail, NAME(sums) sums[4], uint8
             sums[v] *= tail->multiplier;
         sums[v] = (sums[v] + (int32_t)tail->add) >> tail->shift;
     }
-    TO_BYTES(to, sums, past_cache);
-}
-
-/* What is left of a row. */
-TARGET static void NAME(finish_last)(const struct conv_tail *tail, NAME(sums) sums[4], uint8_t *to,
-                                     int64_t count)
-{
-    uint8_t results[NAME(CHUNK)];
-
-    NAME(finish)(tail, sums, results, false);
-    memcpy(to, results, (size_t)count);
+    TO_BYTES(to, sums);
 }
 
 TARGET static void NAME(down)(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip,
@@ -154,6 +143,7 @@ TARGET static void NAME(down)(const struct conv_cpu *cpu, const struct conv_cpu_
     const struct taps taps = taps_of(cpu);
     const int64_t reach = (taps.width - 1) * taps.channels;
     _Alignas(64) int32_t cut[STRIP + REACH_MOST + NAME(CHUNK)];
+    struct conv_cpu_run run;
 
     for (int64_t at = 0; at < strip->elems; at += STRIP) {
         const int64_t elems = strip->elems - at < STRIP ? strip->elems - at : STRIP;
@@ -162,15 +152,12 @@ TARGET static void NAME(down)(const struct conv_cpu *cpu, const struct conv_cpu_
         for (int64_t e = 0; e < whole + reach; e += NAME(CHUNK))
             NAME(go_down)(&taps, strip->lines, at + e, cut + e);
         for (int64_t e = 0; e < elems; e += NAME(CHUNK)) {
-            uint8_t *to = (uint8_t *)out + at + e;
             NAME(sums) sums[4];
 
             conv_cpu_fetch(cpu, strip, at + e, NAME(CHUNK));
             NAME(go_along)(&taps, cut + e, sums);
-            if (elems - e >= NAME(CHUNK))
-                NAME(finish)(&cpu->tail, sums, to, cpu->is_streamed);
-            else
-                NAME(finish_last)(&cpu->tail, sums, to, elems - e);
+            NAME(finish)(&cpu->tail, sums, (uint8_t *)conv_cpu_place(&run, at + e));
+            conv_cpu_put_chunk(cpu, &run, out, at + e, NAME(CHUNK), strip->elems);
         }
     }
 }
