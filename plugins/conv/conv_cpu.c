@@ -233,7 +233,7 @@ static bool is_streamed(const struct gpurun_ctx *ctx)
 enum conv_cpu_level conv_cpu_level(void)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512bw"))
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni"))
         return CONV_CPU_AVX512;
     if (__builtin_cpu_supports("avx2"))
         return CONV_CPU_AVX2;

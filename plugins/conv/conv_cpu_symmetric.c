@@ -47,14 +47,12 @@ static struct taps taps_of(const struct conv_cpu *cpu)
 #define NAME(x)      x##_sse2
 #define VECTOR_BYTES 16
 #define TARGET
-#define ADD_TWO(v)      add_two_sse2((__m128i)(v))
-#define MADD(a, b)      _mm_madd_epi16((__m128i)(a), (__m128i)(b))
-#define TO_BYTES(to, v) to_bytes_sse2(to, (const __m128i *)(v))
-#define BYTES_LOW       0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define BYTES_HIGH      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#define WORDS_LOW       0, 8, 1, 9, 2, 10, 3, 11
-#define WORDS_HIGH      4, 12, 5, 13, 6, 14, 7, 15
-#define ORDER(v)        ((void)(v))
+#define ADD_TWO(v)        add_two_sse2((__m128i)(v))
+#define VECTOR            __m128i
+#define V(name)           _mm_##name
+#define ADD_MADD(s, a, b) _mm_add_epi32((__m128i)(s), _mm_madd_epi16((__m128i)(a), (__m128i)(b)))
+#define TO_BYTES(to, v)   to_bytes_sse2(to, (const __m128i *)(v))
+#define ORDER(v)          ((void)(v))
 
 static inline __m128i add_two_sse2(__m128i v)
 {
@@ -73,22 +71,17 @@ static inline void to_bytes_sse2(uint8_t *to, const __m128i v[4])
 
 /* --- 32, within whose halves bytes and words change places ------------------------------------------- */
 
-#define AVX2            __attribute__((target("avx2")))
-#define NAME(x)         x##_avx2
-#define VECTOR_BYTES    32
-#define TARGET          AVX2
-#define ADD_TWO(v)      _mm256_maddubs_epi16((__m256i)(v), _mm256_set1_epi8(1))
-#define MADD(a, b)      _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
+#define AVX2         __attribute__((target("avx2")))
+#define NAME(x)      x##_avx2
+#define VECTOR_BYTES 32
+#define TARGET       AVX2
+#define ADD_TWO(v)   _mm256_maddubs_epi16((__m256i)(v), _mm256_set1_epi8(1))
+#define VECTOR       __m256i
+#define V(name)      _mm256_##name
+#define ADD_MADD(s, a, b)                                                                          \
+    _mm256_add_epi32((__m256i)(s), _mm256_madd_epi16((__m256i)(a), (__m256i)(b)))
 #define TO_BYTES(to, v) to_bytes_avx2(to, (const __m256i *)(v))
-#define BYTES_LOW                                                                                  \
-    0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 16, 48, 17, 49, 18, 50, 19, 51, 20,    \
-        52, 21, 53, 22, 54, 23, 55
-#define BYTES_HIGH                                                                                 \
-    8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47, 24, 56, 25, 57, 26, 58, 27, 59,  \
-        28, 60, 29, 61, 30, 62, 31, 63
-#define WORDS_LOW  0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27
-#define WORDS_HIGH 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31
-#define ORDER(v)   order_avx2((__m256i *)(v))
+#define ORDER(v)        order_avx2((__m256i *)(v))
 
 AVX2 static inline void order_avx2(__m256i v[4])
 {
@@ -107,6 +100,42 @@ AVX2 static inline void to_bytes_avx2(uint8_t *to, const __m256i v[4])
     const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order);
 
     _mm256_storeu_si256((__m256i *)(void *)to, bytes);
+}
+
+#include "conv_cpu_symmetric_kind.h"
+
+/* --- 64, which add what they multiply -------------------------------------------------------------------- */
+
+#define AVX512            __attribute__((target("avx512bw,avx512vnni")))
+#define NAME(x)           x##_avx512
+#define VECTOR_BYTES      64
+#define TARGET            AVX512
+#define VECTOR            __m512i
+#define V(name)           _mm512_##name
+#define ADD_TWO(v)        _mm512_maddubs_epi16((__m512i)(v), _mm512_set1_epi8(1))
+#define ADD_MADD(s, a, b) _mm512_dpwssd_epi32((__m512i)(s), (__m512i)(a), (__m512i)(b))
+#define TO_BYTES(to, v)   to_bytes_avx512(to, (const __m512i *)(v))
+#define ORDER(v)          order_avx512((__m512i *)(v))
+
+AVX512 static inline void order_avx512(__m512i v[4])
+{
+    const __m512i a = _mm512_shuffle_i32x4(v[0], v[1], 0x44),
+                  b = _mm512_shuffle_i32x4(v[2], v[3], 0x44),
+                  c = _mm512_shuffle_i32x4(v[0], v[1], 0xee),
+                  d = _mm512_shuffle_i32x4(v[2], v[3], 0xee);
+
+    v[0] = _mm512_shuffle_i32x4(a, b, 0x88);
+    v[1] = _mm512_shuffle_i32x4(a, b, 0xdd);
+    v[2] = _mm512_shuffle_i32x4(c, d, 0x88);
+    v[3] = _mm512_shuffle_i32x4(c, d, 0xdd);
+}
+
+AVX512 static inline void to_bytes_avx512(uint8_t *to, const __m512i v[4])
+{
+    const __m512i low = _mm512_packs_epi32(v[0], v[1]), high = _mm512_packs_epi32(v[2], v[3]);
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, _mm512_packus_epi16(low, high)));
 }
 
 #include "conv_cpu_symmetric_kind.h"
@@ -142,7 +171,9 @@ bool conv_cpu_use_symmetric(struct conv_cpu *cpu)
             return false;
     if (255 * magnitude(mask->column, mask->height) > SUM_MOST)
         return false;
-    cpu->down = cpu->level >= CONV_CPU_AVX2 ? down_avx2 : down_sse2;
+    cpu->down = cpu->level == CONV_CPU_AVX512 ? down_avx512
+                : cpu->level == CONV_CPU_AVX2 ? down_avx2
+                                              : down_sse2;
     return true;
 }
 #else

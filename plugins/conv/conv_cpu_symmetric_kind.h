@@ -1,12 +1,11 @@
 /*
  * The loops of conv_cpu_symmetric.c for one width of vectors. Included once per width, without a guard, with
  *     NAME(x)  x with a suffix of the width     VECTOR_BYTES  of a vector     TARGET  attribute of its functions
+ *     VECTOR  the type that instructions take one as, V(name) an instruction on it
  *     ADD_TWO(v)  words: the sum of each two neighbouring bytes
- *     MADD(a, b)  sums: of each two neighbouring products of words
+ *     ADD_MADD(sums, a, b)  sums, each with two neighbouring products of words more
  *     TO_BYTES(to, v)  the bytes that four vectors of sums saturate to
- *     BYTES_LOW, BYTES_HIGH  which bytes of two vectors stand side by side, for either half of the result
- *     WORDS_LOW, WORDS_HIGH  the same for words
- *     ORDER(v)  puts four vectors of sums that come of these halves in the order of the bytes
+ *     ORDER(v)  puts four vectors of sums, as unpacking leaves them, in the order of the bytes
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
@@ -37,16 +36,16 @@ INLINE struct NAME(wide) NAME(widen)(NAME(bytes) a)
 {
     const NAME(bytes) zero = {0};
 
-    return (struct NAME(wide)){(NAME(words))__builtin_shufflevector(a, zero, BYTES_LOW),
-                               (NAME(words))__builtin_shufflevector(a, zero, BYTES_HIGH)};
+    return (struct NAME(wide)){(NAME(words))V(unpacklo_epi8)((VECTOR)a, (VECTOR)zero),
+                               (NAME(words))V(unpackhi_epi8)((VECTOR)a, (VECTOR)zero)};
 }
 
 INLINE struct NAME(wide) NAME(add_rows)(const char *const *rows, int i, int j, int64_t e)
 {
     const NAME(bytes) a = NAME(bytes_at)(rows[i] + e), b = NAME(bytes_at)(rows[j] + e);
 
-    return (struct NAME(wide)){(NAME(words))ADD_TWO(__builtin_shufflevector(a, b, BYTES_LOW)),
-                               (NAME(words))ADD_TWO(__builtin_shufflevector(a, b, BYTES_HIGH))};
+    return (struct NAME(wide)){(NAME(words))ADD_TWO(V(unpacklo_epi8)((VECTOR)a, (VECTOR)b)),
+                               (NAME(words))ADD_TWO(V(unpackhi_epi8)((VECTOR)a, (VECTOR)b))};
 }
 
 /* Adds what is in a and b, times the two weights of the pair. */
@@ -55,10 +54,12 @@ INLINE void NAME(add_pair)(NAME(sums) sums[4], struct NAME(wide) a, struct NAME(
 {
     const NAME(words) pair = (NAME(words))((NAME(sums)){0} + weights);
 
-    sums[0] += (NAME(sums))MADD(__builtin_shufflevector(a.low, b.low, WORDS_LOW), pair);
-    sums[1] += (NAME(sums))MADD(__builtin_shufflevector(a.low, b.low, WORDS_HIGH), pair);
-    sums[2] += (NAME(sums))MADD(__builtin_shufflevector(a.high, b.high, WORDS_LOW), pair);
-    sums[3] += (NAME(sums))MADD(__builtin_shufflevector(a.high, b.high, WORDS_HIGH), pair);
+    sums[0] = (NAME(sums))ADD_MADD(sums[0], V(unpacklo_epi16)((VECTOR)a.low, (VECTOR)b.low), pair);
+    sums[1] = (NAME(sums))ADD_MADD(sums[1], V(unpackhi_epi16)((VECTOR)a.low, (VECTOR)b.low), pair);
+    sums[2] =
+        (NAME(sums))ADD_MADD(sums[2], V(unpacklo_epi16)((VECTOR)a.high, (VECTOR)b.high), pair);
+    sums[3] =
+        (NAME(sums))ADD_MADD(sums[3], V(unpackhi_epi16)((VECTOR)a.high, (VECTOR)b.high), pair);
 }
 
 /* A sum in two words: its lowest CUT bits, and above them the others. */
@@ -108,14 +109,16 @@ INLINE void NAME(go_along)(const struct taps *taps, const int32_t *from, NAME(su
     for (int v = 0; v < 4; v++) {
         const NAME(words) weight = (NAME(words))((NAME(sums)){0} + taps->along[half]);
 
-        sums[v] = (NAME(sums))MADD(NAME(words_at)(from + reach / 2 + v * NAME(LANES)), weight);
+        sums[v] = (NAME(sums))V(madd_epi16)(
+            (VECTOR)NAME(words_at)(from + reach / 2 + v * NAME(LANES)), (VECTOR)weight);
     }
     for (int j = 0; j < half; j++) {
         const NAME(words) weight = (NAME(words))((NAME(sums)){0} + taps->along[j]);
         const int32_t *left = from + j * taps->channels, *right = from + reach - j * taps->channels;
 
         for (int v = 0; v < 4; v++, left += NAME(LANES), right += NAME(LANES))
-            sums[v] += (NAME(sums))MADD(NAME(words_at)(left) + NAME(words_at)(right), weight);
+            sums[v] =
+                (NAME(sums))ADD_MADD(sums[v], NAME(words_at)(left) + NAME(words_at)(right), weight);
     }
 }
 
@@ -167,10 +170,8 @@ TARGET static void NAME(down)(const struct conv_cpu *cpu, const struct conv_cpu_
 #undef VECTOR_BYTES
 #undef TARGET
 #undef ADD_TWO
-#undef MADD
+#undef ADD_MADD
+#undef VECTOR
+#undef V
 #undef TO_BYTES
-#undef BYTES_LOW
-#undef BYTES_HIGH
-#undef WORDS_LOW
-#undef WORDS_HIGH
 #undef ORDER
