@@ -115,6 +115,7 @@ TARGET static void down_lines(const struct conv_cpu *cpu, const struct conv_cpu_
     }
 }
 
+/* Of a mask: its rows one by one, or its column and then its row. */
 static inline void use(struct conv_cpu *cpu, bool two_steps)
 {
     cpu->down = two_steps ? down_along : down_lines;
