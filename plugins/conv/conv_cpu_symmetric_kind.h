@@ -4,8 +4,8 @@
  *     VECTOR  the type that instructions take one as, V(name) an instruction on it
  *     ADD_TWO(v)  words: the sum of each two neighbouring bytes
  *     ADD_MADD(sums, a, b)  sums, each with two neighbouring products of words more
- *     TO_BYTES(to, v)  the bytes that four vectors of sums saturate to
- *     ORDER(v)  puts four vectors of sums, as unpacking leaves them, in the order of the bytes
+ *     PUT(to, v)  stores one
+ * Sums stand as unpacking leaves them, which packing undoes.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
@@ -40,9 +40,9 @@ INLINE struct NAME(wide) NAME(widen)(NAME(bytes) a)
                                (NAME(words))V(unpackhi_epi8)((VECTOR)a, (VECTOR)zero)};
 }
 
-INLINE struct NAME(wide) NAME(add_rows)(const char *const *rows, int i, int j, int64_t e)
+INLINE struct NAME(wide) NAME(add_bytes)(const char *left, const char *right)
 {
-    const NAME(bytes) a = NAME(bytes_at)(rows[i] + e), b = NAME(bytes_at)(rows[j] + e);
+    const NAME(bytes) a = NAME(bytes_at)(left), b = NAME(bytes_at)(right);
 
     return (struct NAME(wide)){(NAME(words))ADD_TWO(V(unpacklo_epi8)((VECTOR)a, (VECTOR)b)),
                                (NAME(words))ADD_TWO(V(unpackhi_epi8)((VECTOR)a, (VECTOR)b))};
@@ -70,25 +70,28 @@ INLINE NAME(sums) NAME(cut)(NAME(sums) sums)
     return (NAME(sums))((bits << (16 - CUT) & 0xffff0000) | (bits & ((1 << CUT) - 1)));
 }
 
-/* A chunk of sums down the mask's column, cut. */
-INLINE void NAME(go_down)(const struct taps *taps, const char *const *rows, int64_t e, int32_t *to)
+/* Two taps of a row and those as far from its other end. */
+INLINE struct NAME(wide) NAME(both_ends)(const struct taps *taps, const char *line, int tap)
 {
-    const int last = taps->height - 1, half = taps->height / 2;
+    return NAME(add_bytes)(line + tap * taps->channels,
+                           line + (taps->width - 1 - tap) * taps->channels);
+}
+
+/* A chunk of sums along the mask's row, cut. */
+INLINE void NAME(go_along)(const struct taps *taps, const char *line, int32_t *to)
+{
+    const int half = taps->width / 2;
     NAME(sums) sums[4] = {{0}, {0}, {0}, {0}};
 
     NAME(add_pair)
-    (sums, NAME(widen)(NAME(bytes_at)(rows[half] + e)), NAME(add_rows)(rows, half - 1, half + 1, e),
-     taps->down[half]);
-    for (int i = half - 2; i >= 0; i -= 2) {
-        const int next = i > 0 ? i - 1 : 0;
-
+    (sums, NAME(widen)(NAME(bytes_at)(line + half * taps->channels)),
+     NAME(both_ends)(taps, line, half - 1), taps->along[half]);
+    for (int j = half - 2; j >= 0; j -= 2)
         NAME(add_pair)
-        (sums, NAME(add_rows)(rows, i, last - i, e), NAME(add_rows)(rows, next, last - next, e),
-         taps->down[i]);
-    }
+    (sums, NAME(both_ends)(taps, line, j), NAME(both_ends)(taps, line, j > 0 ? j - 1 : 0),
+     taps->along[j]);
     for (int v = 0; v < 4; v++)
         sums[v] = NAME(cut)(sums[v]);
-    ORDER(sums);
     memcpy(to, sums, 4 * sizeof *sums);
 }
 
@@ -100,78 +103,89 @@ INLINE NAME(words) NAME(words_at)(const int32_t *from)
     return words;
 }
 
-/* A chunk of sums along the mask's row. */
-INLINE void NAME(go_along)(const struct taps *taps, const int32_t *from, NAME(sums) sums[4])
+/* A chunk of sums down the mask's column, over those along its row. */
+INLINE void NAME(go_down)(const struct taps *taps, const int32_t *const *rows, int64_t e,
+                          NAME(sums) sums[4])
 {
-    const int64_t reach = (taps->width - 1) * taps->channels;
-    const int half = taps->width / 2;
+    const int last = taps->height - 1, half = taps->height / 2;
+    const NAME(words) middle = (NAME(words))((NAME(sums)){0} + taps->down[half]);
 
-    for (int v = 0; v < 4; v++) {
-        const NAME(words) weight = (NAME(words))((NAME(sums)){0} + taps->along[half]);
-
+    for (int v = 0; v < 4; v++)
         sums[v] = (NAME(sums))V(madd_epi16)(
-            (VECTOR)NAME(words_at)(from + reach / 2 + v * NAME(LANES)), (VECTOR)weight);
-    }
-    for (int j = 0; j < half; j++) {
-        const NAME(words) weight = (NAME(words))((NAME(sums)){0} + taps->along[j]);
-        const int32_t *left = from + j * taps->channels, *right = from + reach - j * taps->channels;
+            (VECTOR)NAME(words_at)(rows[half] + e + v * NAME(LANES)), (VECTOR)middle);
+    for (int i = 0; i < half; i++) {
+        const NAME(words) weight = (NAME(words))((NAME(sums)){0} + taps->down[i]);
+        const int32_t *above = rows[i] + e, *below = rows[last - i] + e;
 
-        for (int v = 0; v < 4; v++, left += NAME(LANES), right += NAME(LANES))
-            sums[v] =
-                (NAME(sums))ADD_MADD(sums[v], NAME(words_at)(left) + NAME(words_at)(right), weight);
+        for (int v = 0; v < 4; v++, above += NAME(LANES), below += NAME(LANES))
+            sums[v] = (NAME(sums))ADD_MADD(sums[v], NAME(words_at)(above) + NAME(words_at)(below),
+                                           weight);
     }
 }
 
-INLINE void NAME(finish)(const struct conv_tail *tail, NAME(sums) sums[4], uint8_t *to)
+INLINE void NAME(finish)(const struct conv_tail *tail, NAME(sums) sums[4], char *to)
 {
     if (tail->is_wide || tail->is_even) {
         int32_t plain[NAME(CHUNK)];
 
         memcpy(plain, sums, sizeof plain);
         for (int i = 0; i < NAME(CHUNK); i++)
-            to[i] = conv_saturate(conv_tail_apply(plain[i], tail));
-        return;
+            plain[i] = conv_tail_apply(plain[i], tail);
+        memcpy(sums, plain, sizeof plain);
+    } else {
+        for (int v = 0; v < 4; v++) {
+            if (tail->multiplier != 1)
+                sums[v] *= tail->multiplier;
+            sums[v] = (sums[v] + (int32_t)tail->add) >> tail->shift;
+        }
     }
-    for (int v = 0; v < 4; v++) {
-        if (tail->multiplier != 1)
-            sums[v] *= tail->multiplier;
-        sums[v] = (sums[v] + (int32_t)tail->add) >> tail->shift;
-    }
-    TO_BYTES(to, sums);
+    PUT(to, V(packus_epi16)(V(packs_epi32)((VECTOR)sums[0], (VECTOR)sums[1]),
+                            V(packs_epi32)((VECTOR)sums[2], (VECTOR)sums[3])));
+}
+
+TARGET static void NAME(line_along)(const struct taps *taps, const char *line, int64_t elems,
+                                    int32_t *to)
+{
+    for (int64_t e = 0; e < elems; e += NAME(CHUNK))
+        NAME(go_along)(taps, line + e, to + e);
 }
 
 TARGET static void NAME(down)(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip,
                               char *out)
 {
-    const struct taps taps = taps_of(cpu);
-    const int64_t reach = (taps.width - 1) * taps.channels;
-    _Alignas(64) int32_t cut[STRIP + REACH_MOST + NAME(CHUNK)];
+    struct state *const state = strip->state;
+    const struct taps *taps = &state->taps;
+    const int height = cpu->mask->height;
+    const int32_t *rows[CONV_SIZE_MAX];
     struct conv_cpu_run run;
 
-    for (int64_t at = 0; at < strip->elems; at += STRIP) {
-        const int64_t elems = strip->elems - at < STRIP ? strip->elems - at : STRIP;
-        const int64_t whole = (elems + NAME(CHUNK) - 1) / NAME(CHUNK) * NAME(CHUNK);
-
-        for (int64_t e = 0; e < whole + reach; e += NAME(CHUNK))
-            NAME(go_down)(&taps, strip->lines, at + e, cut + e);
-        for (int64_t e = 0; e < elems; e += NAME(CHUNK)) {
-            NAME(sums) sums[4];
-
-            conv_cpu_fetch(cpu, strip, at + e, NAME(CHUNK));
-            NAME(go_along)(&taps, cut + e, sums);
-            NAME(finish)(&cpu->tail, sums, (uint8_t *)conv_cpu_place(&run, at + e));
-            conv_cpu_put_chunk(cpu, &run, out, at + e, NAME(CHUNK), strip->elems);
-        }
+    if (strip->is_first) {
+        begin_band(cpu, state);
+        for (int i = 0; i < height - 1; i++)
+            NAME(line_along)(taps, strip->lines[i], strip->elems, state->rows[i]);
     }
+    NAME(line_along)
+    (taps, strip->lines[height - 1], strip->elems,
+     state->rows[(state->first + height - 1) % height]);
+    for (int i = 0; i < height; i++)
+        rows[i] = state->rows[(state->first + i) % height];
+    for (int64_t e = 0; e < strip->elems; e += NAME(CHUNK)) {
+        NAME(sums) sums[4];
+
+        conv_cpu_fetch(cpu, strip, e, NAME(CHUNK));
+        NAME(go_down)(taps, rows, e, sums);
+        NAME(finish)(&cpu->tail, sums, conv_cpu_place(&run, e));
+        conv_cpu_put_chunk(cpu, &run, out, e, NAME(CHUNK), strip->elems);
+    }
+    state->first = (state->first + 1) % height;
 }
 
 #undef INLINE
 #undef NAME
 #undef VECTOR_BYTES
 #undef TARGET
-#undef ADD_TWO
-#undef ADD_MADD
 #undef VECTOR
 #undef V
-#undef TO_BYTES
-#undef ORDER
+#undef ADD_TWO
+#undef ADD_MADD
+#undef PUT

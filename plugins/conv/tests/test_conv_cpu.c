@@ -192,20 +192,24 @@ START_TEST(symmetric_masks_of_every_size_and_strength)
 }
 END_TEST
 
-/* Sums of a column at both ends of what two of them hold in 16 bits. */
-START_TEST(columns_as_heavy_as_words_hold)
+/* Sums of a row, and of a column, at both ends of what two of them hold in 16 bits. */
+START_TEST(axes_as_heavy_as_words_hold)
 {
     static const int heavies[] = {1023, 1026, 1027, 1028, 1029, 2000};
     uint8_t image[9 * 90];
     char text[100];
-    struct job *job;
 
     memset(image, 255, sizeof image);
-    for (int sign = -1; sign <= 1; sign += 2) {
-        const int heavy = sign * heavies[_i];
+    for (int k = 0; k < 4; k++) {
+        const int sign = k % 2 == 0 ? -1 : 1, heavy = sign * heavies[_i];
+        struct job *job;
 
-        sprintf(text, "%d %d %d / %d %d %d / %d %d %d", heavy, heavy, heavy, sign, sign, sign,
-                heavy, heavy, heavy);
+        if (k < 2)
+            sprintf(text, "%d %d %d / %d %d %d / %d %d %d", heavy, heavy, heavy, sign, sign, sign,
+                    heavy, heavy, heavy);
+        else
+            sprintf(text, "%d %d %d / %d %d %d / %d %d %d", heavy, sign, heavy, heavy, sign, heavy,
+                    heavy, sign, heavy);
         job = job_new(text, 90, 9, 1, image);
         job->state.tail = tail_of(1, 14, false, false);
         expect_right(job);
@@ -471,7 +475,7 @@ int main(void)
     tcase_add_loop_test(sums, boxes_of_all_shapes, 0, 15);
     tcase_add_loop_test(sums, boxes_as_heavy_as_words_hold, 0, 6);
     tcase_add_loop_test(sums, smallest_box, 0, 12);
-    tcase_add_loop_test(sums, columns_as_heavy_as_words_hold, 0, 6);
+    tcase_add_loop_test(sums, axes_as_heavy_as_words_hold, 0, 6);
     tcase_add_loop_test(sums, rows_longer_than_a_strip, 0, 18);
     tcase_add_loop_test(sums, rows_of_whole_strips, 0, 5);
     tcase_add_loop_test(sums, small_masks, 0, 13 * 7);
