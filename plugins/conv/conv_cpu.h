@@ -81,8 +81,8 @@ static inline void conv_cpu_fetch(const struct conv_cpu *cpu, const struct conv_
     }
 }
 
-/* Results of a row that are put together before they go to memory, which likes to get them in longer runs than a chunk.
- * Ahead of them stand the last ones of the run before, whose last line may be the first of this one. */
+/* Results of a row that are put together before they go to memory, which likes to get them in longer runs than a
+ * chunk. Ahead of them stand the last ones of the run before, whose last line may be the first of this one. */
 struct conv_cpu_run {
     _Alignas(CONV_CPU_LINE) char results[CONV_CPU_LINE + CONV_CPU_RUN];
 };

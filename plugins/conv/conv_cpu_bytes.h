@@ -8,11 +8,11 @@
 
 enum { CONV_CPU_BYTES_MAGNITUDE = INT16_MAX / 255 }; /* of a mask, at the most */
 
-/* The box of 3 x 3, row and column 683 682 683: of all nine pixels' sum a, that of the middle row and column c, in which
- * the middle one, m, counts twice, its sum is 683 v + m, v = 683 a - c. It rounds to k or more, by 2^22, where
- * 683 v + m >= 2^22 k - 2^21 = 683 (6141 k - 3071) + k + 341: as m is below k + 341, where v >= 6141 k - 3070. c is within
- * 680 of 2/3 a, so k is at most p = (a + 12) / 9, and p unless v < 6141 p - 3070: then p - 1. All fits 16 bits but v, and
- * the difference does. */
+/* The box of 3 x 3, row and column 683 682 683: of all nine pixels' sum a, that of the middle row and column c, in
+ * which the middle one, m, counts twice, its sum is 683 v + m, v = 683 a - c. It rounds to k or more, by 2^22,
+ * where 683 v + m >= 2^22 k - 2^21 = 683 (6141 k - 3071) + k + 341: as m is below k + 341, where v >= 6141 k -
+ * 3070. c is within 680 of 2/3 a, so k is at most p = (a + 12) / 9, and p unless v < 6141 p - 3070: then p - 1.
+ * All fits 16 bits but v, and the difference does. */
 enum {
     CONV_CPU_BOX_ALL = 683,
     CONV_CPU_BOX_STEP = 6141,

@@ -1,11 +1,11 @@
 /*
- * The loops of conv_cpu_bytes.c for one width of vectors. Before it is included VECTOR_BYTES is that of a vector, `vector` the
- * type of one, TARGET the attribute of functions on them, and V(name) an instruction's name.
+ * The loops of conv_cpu_bytes.c for one width of vectors. Before it is included VECTOR_BYTES is that of a vector,
+ * `vector` the type of one, TARGET the attribute of functions on them, and V(name) an instruction's name.
  *
- * Of two taps at a time the processor multiplies bytes by signed bytes and adds the products. Masks of 3 x 3 and 5 x 5, and
- * such with fewer rows or a single column, go down the image two rows at a time. A row of the image is read once, for all
- * rows of the answer that it belongs to: two of them are done then, the sums of the others are kept. Else each row of the
- * answer is worked out alone, by the taps that have a weight.
+ * Of two taps at a time the processor multiplies bytes by signed bytes and adds the products. Masks of 3 x 3 and 5
+ * x 5, and such with fewer rows or a single column, go down the image two rows at a time. A row of the image is
+ * read once, for all rows of the answer that it belongs to: two of them are done then, the sums of the others are
+ * kept. Else each row of the answer is worked out alone, by the taps that have a weight.
  */
 #include "conv_cpu_bytes.h"
 
@@ -243,7 +243,8 @@ INLINE void add_lines(struct pixels x, const struct laid *mask, struct kind kind
     }
 }
 
-/* A line under a box, a sum each of three pixels in a row and the one in the middle, and what is kept of the two before. */
+/* A line under a box, a sum each of three pixels in a row and the one in the middle, and what is kept of the two
+ * before. */
 struct box_line {
     vector row, middle;
 };
@@ -261,7 +262,8 @@ INLINE struct box_line box_line(vector sides, vector middle)
     return line;
 }
 
-/* Of the sum of all nine pixels and that of the middle row and column, the middle one twice: with what box_line adds. */
+/* Of the sum of all nine pixels and that of the middle row and column, the middle one twice: with what box_line
+ * adds. */
 INLINE vector box_result(vector all, vector cross)
 {
     const vector most = V(mulhi_epu16)(all, V(set1_epi16)(CONV_CPU_BOX_NINTH));

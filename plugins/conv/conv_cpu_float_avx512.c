@@ -1,6 +1,6 @@
 /*
- * Sums of floats as floats, 16 at a time. Masks that go in one step go two rows of the answer at a time: most loads take
- * from two lines of memory, so each serves both rows.
+ * Sums of floats as floats, 16 at a time. Masks that go in one step go two rows of the answer at a time: most
+ * loads take from two lines of memory, so each serves both rows.
  */
 #include "conv_cpu.h"
 

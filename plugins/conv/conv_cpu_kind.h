@@ -1,7 +1,8 @@
 /*
  * The loops of the baseline for one kind of sum. Before it is included ELEM is the type of an element, SUM of a
  * sum, WEIGHT(name) the mask's array of that kind, and WIDEN(elems) makes a vector of elements one of sums. finish
- * turns a chunk of sums into results. Where VECTOR_BYTES, of a vector, is defined, TARGET is what functions need for it.
+ * turns a chunk of sums into results. Where VECTOR_BYTES, of a vector, is defined, TARGET is what functions need
+ * for it.
  */
 #include <string.h>
 

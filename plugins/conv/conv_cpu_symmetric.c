@@ -1,8 +1,8 @@
 /*
- * Bytes under a separable mask whose row and column read the same from either end. Pixels with the same weight
- * are added first, and the processor multiplies and adds 16-bit numbers in pairs: along the row a pair is two
- * weights' pixels; down the column it is the two parts of one sum, which has more than 16 bits. Sums along the row are
- * made once for each line and kept while the mask passes.
+ * Bytes under a separable mask whose row and column read the same from either end. Pixels with the same weight are
+ * added first, and the processor multiplies and adds 16-bit numbers in pairs: along the row a pair is two weights'
+ * pixels; down the column it is the two parts of one sum, which has more than 16 bits. Sums along the row are made
+ * once for each line and kept while the mask passes.
  */
 #include "conv_cpu.h"
 #include <stdlib.h>

@@ -282,8 +282,8 @@ START_TEST(boxes_as_heavy_as_words_hold)
 }
 END_TEST
 
-/* The box of 3 x 3, rounded to the nearest: flat pictures of all bytes, black and white, of two neighbouring bytes and noise,
- * in all channels. */
+/* The box of 3 x 3, rounded to the nearest: flat pictures of all bytes, black and white, of two neighbouring bytes
+ * and noise, in all channels. */
 START_TEST(smallest_box)
 {
     enum { WIDTH = 300, HEIGHT = 520 };
@@ -343,9 +343,9 @@ START_TEST(rows_of_whole_strips)
 }
 END_TEST
 
-/* Masks that go two rows at a time, and one that does not: whole and smaller ones, that read the same from below and do not.
- * Answers of one row, of an even and an odd number, in one band and in two; rows that end within a chunk and with one,
- * within a run and with one, that are copied and that are read where they stand. */
+/* Masks that go two rows at a time, and one that does not: whole and smaller ones, that read the same from below
+ * and do not. Answers of one row, of an even and an odd number, in one band and in two; rows that end within a
+ * chunk and with one, within a run and with one, that are copied and that are read where they stand. */
 START_TEST(small_masks)
 {
     static const char *const masks[] = {
