@@ -23,15 +23,6 @@ set(gpurun_cost_contract 4)
 set(gpurun_cost_gpu 4)
 set(gpurun_cost_slow 5)
 
-# bootstrap runs one test more than there are processors, as those of faults mostly wait. Where times are looked at, one
-# test less runs beside.
-set(gpurun_processors_unit 1)
-set(gpurun_processors_cli 2)
-set(gpurun_processors_fault 1)
-set(gpurun_processors_contract 1)
-set(gpurun_processors_gpu 2)
-set(gpurun_processors_slow 2)
-
 # gpurun_add_test(name label timeout command...); the label gpu keeps a test off other tests' device.
 function(gpurun_add_test name label timeout)
     set(asan_options ${gpurun_asan_options})
@@ -41,7 +32,6 @@ function(gpurun_add_test name label timeout)
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
     set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77
                          COST ${gpurun_cost_${label}}
-                         PROCESSORS ${gpurun_processors_${label}}
                          ENVIRONMENT "${gpurun_test_environment};ASAN_OPTIONS=${asan_options}")
     if(label STREQUAL gpu)
         set_tests_properties(${name} PROPERTIES RESOURCE_LOCK gpu)

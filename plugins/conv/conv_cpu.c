@@ -16,9 +16,8 @@ enum {
     EDGE = 192, /* elements of a strip at an edge: whole pixels, no fewer than half a mask */
     STRIP_MOST = 40 * EDGE,
     STREAM_BYTES = 1 << 23, /* of an answer that goes past the cache */
-    STREAM_ALIGNMENT = 32,
-    ALIGNMENT = 64, /* of lines, and of what is kept from row to row */
-    STRIPS = 3,     /* that go down side by side: the edges and what is between */
+    ALIGNMENT = 64,         /* of lines, and of what is kept from row to row */
+    STRIPS = 3,             /* that go down side by side: the edges and what is between */
 };
 
 _Static_assert(2 * (int)EDGE >= (int)REACH_MOST &&
@@ -223,18 +222,27 @@ static bool in_two_steps(const struct conv_mask *mask)
     return mask->is_separable && 2 * (mask->width + mask->height) < mask->width * mask->height;
 }
 
-/* Whether results go past the cache: more than stay in it, in rows that begin where such stores want it. */
+/* Whether results go past the cache: more than stay in it. */
 static bool is_streamed(const struct gpurun_ctx *ctx)
 {
     const struct conv_state *s = conv_state_of(ctx);
-    const size_t pitch = (size_t)s->out_pitch * elem_bytes(ctx);
 
-    return pitch * (size_t)s->out_height >= STREAM_BYTES &&
-           ((uintptr_t)s->filtered->host | pitch) % STREAM_ALIGNMENT == 0;
+    return (size_t)s->out_pitch * elem_bytes(ctx) * (size_t)s->out_height >= STREAM_BYTES;
+}
+
+enum conv_cpu_level conv_cpu_level(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni"))
+        return CONV_CPU_AVX512;
+    if (__builtin_cpu_supports("avx2"))
+        return CONV_CPU_AVX2;
+#endif
+    return CONV_CPU_PLAIN;
 }
 
 /* How the sums of this mask are kept. */
-static struct conv_cpu choose(const struct gpurun_ctx *ctx)
+static struct conv_cpu choose(const struct gpurun_ctx *ctx, enum conv_cpu_level level)
 {
     const struct conv_state *s = conv_state_of(ctx);
     const struct conv_options *o = conv_options_of(ctx);
@@ -244,11 +252,13 @@ static struct conv_cpu choose(const struct gpurun_ctx *ctx)
                            .scale = (float)o->scale,
                            .bias = (float)o->bias,
                            .channels = o->channels,
+                           .level = level,
                            .in_place = s->mask.is_real,
                            .strip_most = STRIP_MOST,
-                           .band = BAND,
-                           .is_streamed = is_streamed(ctx)};
+                           .band = BAND};
 
+    if (is_streamed(ctx))
+        conv_cpu_use_stream(&cpu);
     cpu.is_unsigned = true;
     for (int k = 0; k < s->mask.width * s->mask.height; k++)
         cpu.is_unsigned = cpu.is_unsigned && s->mask.weight[k] >= 0;
@@ -299,11 +309,11 @@ static int64_t band_rows(int64_t rows, int64_t threads, int64_t likes)
     return each < BAND ? BAND : each;
 }
 
-enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
+enum gpurun_status conv_run_cpu_at(struct gpurun_ctx *ctx, enum conv_cpu_level level)
 {
     const struct conv_state *s = conv_state_of(ctx);
     const struct conv_options *o = conv_options_of(ctx);
-    const struct conv_cpu cpu = choose(ctx);
+    const struct conv_cpu cpu = choose(ctx, level);
     struct worker plain = {.ctx = ctx,
                            .cpu = &cpu,
                            .elems = o->width * o->channels,
@@ -342,4 +352,9 @@ enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
     }
     free(memory);
     return GPURUN_OK;
+}
+
+enum gpurun_status conv_run_cpu(struct gpurun_ctx *ctx)
+{
+    return conv_run_cpu_at(ctx, conv_cpu_level());
 }

@@ -331,16 +331,10 @@ INLINE __m256i finish(struct block sums, __m256i add, __m128i shift)
                               _mm256_sra_epi32(_mm256_add_epi32(sums.odd, add), shift));
 }
 
-INLINE void put(uint8_t *to, __m256i low, __m256i high, int64_t left, bool is_streamed)
+INLINE void put(char *to, __m256i low, __m256i high)
 {
-    const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(low, high), 0xd8);
-
-    if (left < 2 * BLOCK)
-        memcpy(to, &bytes, (size_t)left);
-    else if (is_streamed)
-        _mm256_stream_si256((__m256i *)(void *)to, bytes);
-    else
-        _mm256_storeu_si256((__m256i *)(void *)to, bytes);
+    _mm256_store_si256((__m256i *)(void *)to,
+                       _mm256_permute4x64_epi64(_mm256_packus_epi16(low, high), 0xd8));
 }
 
 INLINE void go_down(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip, char *out,
@@ -351,8 +345,8 @@ INLINE void go_down(const struct conv_cpu *cpu, const struct conv_cpu_strip *str
     const __m256i edge = _mm256_set1_epi32(state->down.edge),
                   add = _mm256_set1_epi32((int32_t)cpu->tail.add);
     const __m128i shift = _mm_cvtsi32_si128(cpu->tail.shift);
-    const bool is_streamed = cpu->is_streamed;
     const int64_t elems = strip->elems;
+    struct conv_cpu_run run;
     struct column column;
     struct line line;
 
@@ -371,7 +365,8 @@ INLINE void go_down(const struct conv_cpu *cpu, const struct conv_cpu_strip *str
             words[b] =
                 finish(next_block(&column, state->sums, enters, at, edge, pairs), add, shift);
         }
-        put((uint8_t *)out + e, words[0], words[1], elems - e, is_streamed);
+        put(conv_cpu_place(&run, e), words[0], words[1]);
+        conv_cpu_put_chunk(cpu, &run, out, e, 2 * BLOCK, elems);
     }
     state->first = (state->first + 1) % state->down.size;
 }
@@ -417,7 +412,7 @@ bool conv_cpu_use_box(struct conv_cpu *cpu)
 
     if (!mask->is_separable || !conv_tail_only_shifts(&cpu->tail) ||
         !steps_of(mask->column, mask->height, &steps) ||
-        !steps_of(mask->row, mask->width, &steps) || !__builtin_cpu_supports("avx2"))
+        !steps_of(mask->row, mask->width, &steps) || cpu->level == CONV_CPU_PLAIN)
         return false;
     cpu->strip_most = STRIP;
     cpu->band = BAND_ROWS * mask->height;

@@ -1,25 +1,16 @@
 /*
- * Sums of floats as floats.
+ * Sums of floats as floats, as many at a time as the compiler takes for granted.
  */
-#include "conv_cpu.h"
-
-#define ELEM         float
-#define SUM          float
-#define WEIGHT(name) name##_real
-#define WIDEN(elems) (elems)
-
-#include "conv_cpu_kind.h"
-
-static void finish(const struct conv_cpu *cpu, const sum_vector chunk[VECTORS], float *results)
-{
-    for (int v = 0; v < VECTORS; v++) {
-        const sum_vector scaled = chunk[v] * cpu->scale + cpu->bias;
-
-        memcpy(results + v * LANES, &scaled, sizeof scaled);
-    }
-}
+#include "conv_cpu_float_kind.h"
 
 void conv_cpu_use_float(struct conv_cpu *cpu, bool two_steps)
 {
-    use(cpu, two_steps);
+#ifdef __x86_64__
+    if (cpu->level == CONV_CPU_AVX512)
+        conv_cpu_use_float_avx512(cpu, two_steps);
+    else if (cpu->level == CONV_CPU_AVX2)
+        conv_cpu_use_float_avx2(cpu, two_steps);
+    else
+#endif
+        use(cpu, two_steps);
 }

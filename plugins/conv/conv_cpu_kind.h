@@ -1,16 +1,26 @@
 /*
  * The loops of the baseline for one kind of sum. Before it is included ELEM is the type of an element, SUM of a
  * sum, WEIGHT(name) the mask's array of that kind, and WIDEN(elems) makes a vector of elements one of sums. finish
- * turns a chunk of sums into results.
+ * turns a chunk of sums into results. Where VECTOR_BYTES, of a vector, is defined, TARGET is what functions need
+ * for it.
  */
 #include <string.h>
 
+#ifndef VECTOR_BYTES
 #ifdef __AVX2__
-enum { VECTOR_BYTES = 32 };
+#define VECTOR_BYTES 32
 #else
-enum { VECTOR_BYTES = 16 };
+#define VECTOR_BYTES 16
 #endif
-enum { LANES = VECTOR_BYTES / sizeof(SUM), VECTORS = 8, CHUNK = LANES * VECTORS };
+#define TARGET
+#endif
+
+enum {
+    LANES = VECTOR_BYTES / sizeof(SUM),
+    VECTORS = VECTOR_BYTES > 32 ? 4 : 8, /* as long as they stay in registers */
+    CHUNK = LANES * VECTORS,
+    CHUNK_BYTES = CHUNK * sizeof(ELEM)
+};
 
 typedef SUM sum_vector __attribute__((vector_size(VECTOR_BYTES)));
 typedef ELEM elem_vector __attribute__((vector_size(LANES * sizeof(ELEM))));
@@ -21,10 +31,11 @@ enum { STRIP = 8192 / sizeof(SUM) };
 _Static_assert(2 * (int)CHUNK <= (int)CONV_CPU_SLACK && (int)STRIP % (int)CHUNK == 0,
                "two chunks may reach as far behind a row, and strips are whole chunks");
 
-static void finish(const struct conv_cpu *cpu, const sum_vector chunk[VECTORS], ELEM *results);
+TARGET static void finish(const struct conv_cpu *cpu, const sum_vector chunk[VECTORS],
+                          ELEM *results);
 
 /* Adds weight times the elements from `from` on. */
-static inline void add_elems(sum_vector sums[VECTORS], const ELEM *from, SUM weight)
+TARGET static inline void add_elems(sum_vector sums[VECTORS], const ELEM *from, SUM weight)
 {
     for (int v = 0; v < VECTORS; v++) {
         elem_vector elems;
@@ -34,7 +45,7 @@ static inline void add_elems(sum_vector sums[VECTORS], const ELEM *from, SUM wei
     }
 }
 
-static inline void add_sums(sum_vector sums[VECTORS], const SUM *from, SUM weight)
+TARGET static inline void add_sums(sum_vector sums[VECTORS], const SUM *from, SUM weight)
 {
     for (int v = 0; v < VECTORS; v++) {
         sum_vector more;
@@ -44,29 +55,16 @@ static inline void add_sums(sum_vector sums[VECTORS], const SUM *from, SUM weigh
     }
 }
 
-static inline void finish_chunk(const struct conv_cpu *cpu, const sum_vector chunk[VECTORS],
-                                int64_t left, char *out)
-{
-    ELEM *to = (ELEM *)(void *)out, results[CHUNK];
-
-    if (left >= CHUNK && !cpu->is_streamed) {
-        finish(cpu, chunk, to);
-    } else if (left >= CHUNK) {
-        finish(cpu, chunk, results);
-        conv_cpu_stream(out, results, sizeof results);
-    } else {
-        finish(cpu, chunk, results);
-        memcpy(to, results, (size_t)left * sizeof(ELEM));
-    }
-}
-
 /* A separable mask: down its column first, into sums that stay in the cache while the row goes along them. */
-static void down_along(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip, char *out)
+TARGET static void down_along(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip,
+                              char *out)
 {
     const char *const *rows = strip->lines;
     const struct conv_mask *mask = cpu->mask;
     const int64_t reach = (mask->width - 1) * cpu->channels;
+    const int64_t row_bytes = strip->elems * (int64_t)sizeof(ELEM);
     _Alignas(64) SUM sums[STRIP + REACH_MOST + CHUNK];
+    struct conv_cpu_run run;
 
     for (int64_t at = 0; at < strip->elems; at += STRIP) {
         const int64_t elems = strip->elems - at < STRIP ? strip->elems - at : STRIP;
@@ -81,25 +79,31 @@ static void down_along(const struct conv_cpu *cpu, const struct conv_cpu_strip *
             memcpy(sums + e, chunk, sizeof chunk);
         }
         for (int64_t e = 0; e < elems; e += CHUNK) {
+            const int64_t byte = (at + e) * (int64_t)sizeof(ELEM);
             sum_vector chunk[VECTORS] = {0};
 
-            conv_cpu_fetch(cpu, strip, (at + e) * (int64_t)sizeof(ELEM), sizeof(ELEM) * CHUNK);
+            conv_cpu_fetch(cpu, strip, byte, CHUNK_BYTES);
             for (int j = 0; j < mask->width; j++)
                 add_sums(chunk, sums + e + j * cpu->channels, (SUM)mask->WEIGHT(row)[j]);
-            finish_chunk(cpu, chunk, elems - e, out + (size_t)(at + e) * sizeof(ELEM));
+            finish(cpu, chunk, (ELEM *)(void *)conv_cpu_place(&run, byte));
+            conv_cpu_put_chunk(cpu, &run, out, byte, CHUNK_BYTES, row_bytes);
         }
     }
 }
 
-static void down_lines(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip, char *out)
+TARGET static void down_lines(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip,
+                              char *out)
 {
     const char *const *rows = strip->lines;
     const int width = cpu->mask->width;
+    const int64_t row_bytes = strip->elems * (int64_t)sizeof(ELEM);
+    struct conv_cpu_run run;
 
     for (int64_t e = 0; e < strip->elems; e += CHUNK) {
+        const int64_t byte = e * (int64_t)sizeof(ELEM);
         sum_vector chunk[VECTORS] = {0};
 
-        conv_cpu_fetch(cpu, strip, e * (int64_t)sizeof(ELEM), sizeof(ELEM) * CHUNK);
+        conv_cpu_fetch(cpu, strip, byte, CHUNK_BYTES);
         for (int i = 0; i < cpu->mask->height; i++) {
             const ELEM *in = (const ELEM *)(const void *)rows[i] + e;
 
@@ -107,10 +111,12 @@ static void down_lines(const struct conv_cpu *cpu, const struct conv_cpu_strip *
                 add_elems(chunk, in + j * cpu->channels,
                           (SUM)cpu->mask->WEIGHT(weight)[i * width + j]);
         }
-        finish_chunk(cpu, chunk, strip->elems - e, out + (size_t)e * sizeof(ELEM));
+        finish(cpu, chunk, (ELEM *)(void *)conv_cpu_place(&run, byte));
+        conv_cpu_put_chunk(cpu, &run, out, byte, CHUNK_BYTES, row_bytes);
     }
 }
 
+/* Of a mask: its rows one by one, or its column and then its row. */
 static inline void use(struct conv_cpu *cpu, bool two_steps)
 {
     cpu->down = two_steps ? down_along : down_lines;

@@ -1,28 +1,37 @@
 /*
- * Bytes under a separable mask whose row and column read the same from either end. Pixels with the same weight
- * are added first, and the processor multiplies and adds 16-bit numbers in pairs: down the column a pair is two
- * weights' pixels; along the row it is the two parts of one sum, which has more than 16 bits.
+ * Bytes under a separable mask whose row and column read the same from either end. Pixels with the same weight are
+ * added first, and the processor multiplies and adds 16-bit numbers in pairs: along the row a pair is two weights'
+ * pixels; down the column it is the two parts of one sum, which has more than 16 bits. Sums along the row are made
+ * once for each line and kept while the mask passes.
  */
 #include "conv_cpu.h"
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef __x86_64__
-#include <immintrin.h>
-
 enum {
-    CUT = 5,      /* lowest bits of a sum that are a part of their own */
-    STRIP = 2048, /* elements that go down, and then along while the cache has them */
+    CUT = 5,           /* lowest bits of a sum that are a part of their own */
+    STRIP = 1152,      /* elements of a row that are taken at a time, at the most, */
+    STRIP_LEAST = 192, /* and at the least */
+    SUMS_MOST = 6144,  /* of all lines under the mask: they stay in the L1 cache */
+    BAND_ROWS = 16, /* of the answer, for each line under the mask, whose sums a band begins with */
     SUM_MOST = INT16_MAX << (CUT - 1), /* twice as much without its lowest bits fits 16 bits */
     WEIGHT_MOST = INT16_MAX >> CUT,
 };
 
 struct taps {
-    int width, height;
+    int width;
     int64_t channels;
-    /* Each two weights of 16 bits. down: of half the height and the one before it, then two by two up to the top.
-     * along: of the two parts of a sum. */
-    int32_t down[CONV_SIZE_MAX / 2 + 1], along[CONV_SIZE_MAX / 2 + 1];
+    int height;
+    /* Each two weights of 16 bits. along: of half the width and the one before it, then two by two up to the first.
+     * down: of the two parts of a sum. */
+    int32_t along[CONV_SIZE_MAX / 2 + 1], down[CONV_SIZE_MAX / 2 + 1];
+};
+
+/* What is kept of a strip, from row to row. */
+struct state {
+    struct taps taps;
+    int first; /* where the top line under the mask stands in `rows` */
+    _Alignas(64) int32_t rows[CONV_SIZE_MAX][STRIP]; /* sums along the mask's row, cut */
 };
 
 static int32_t pair_of(int32_t low, int32_t high)
@@ -35,11 +44,17 @@ static struct taps taps_of(const struct conv_cpu *cpu)
     const struct conv_mask *mask = cpu->mask;
     struct taps taps = {.width = mask->width, .height = mask->height, .channels = cpu->channels};
 
-    for (int i = 0; i <= mask->height / 2; i++)
-        taps.down[i] = pair_of(mask->column[i], i > 0 ? mask->column[i - 1] : 0);
     for (int j = 0; j <= mask->width / 2; j++)
-        taps.along[j] = pair_of(mask->row[j], mask->row[j] * (1 << CUT));
+        taps.along[j] = pair_of(mask->row[j], j > 0 ? mask->row[j - 1] : 0);
+    for (int i = 0; i <= mask->height / 2; i++)
+        taps.down[i] = pair_of(mask->column[i], mask->column[i] * (1 << CUT));
     return taps;
+}
+
+static void begin_band(const struct conv_cpu *cpu, struct state *state)
+{
+    state->taps = taps_of(cpu);
+    state->first = 0;
 }
 
 /* --- 16 bytes at a time ------------------------------------------------------------------------------ */
@@ -47,73 +62,45 @@ static struct taps taps_of(const struct conv_cpu *cpu)
 #define NAME(x)      x##_sse2
 #define VECTOR_BYTES 16
 #define TARGET
-#define ADD_TWO(v)            add_two_sse2((__m128i)(v))
-#define MADD(a, b)            _mm_madd_epi16((__m128i)(a), (__m128i)(b))
-#define TO_BYTES(to, v, past) to_bytes_sse2(to, (const __m128i *)(v), past)
-#define BYTES_LOW             0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define BYTES_HIGH            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#define WORDS_LOW             0, 8, 1, 9, 2, 10, 3, 11
-#define WORDS_HIGH            4, 12, 5, 13, 6, 14, 7, 15
-#define ORDER(v)              ((void)(v))
+#define ADD_TWO(v)        add_two_sse2((__m128i)(v))
+#define VECTOR            __m128i
+#define V(name)           _mm_##name
+#define ADD_MADD(s, a, b) _mm_add_epi32((__m128i)(s), _mm_madd_epi16((__m128i)(a), (__m128i)(b)))
+#define PUT(to, v)        _mm_storeu_si128((__m128i *)(void *)(to), v)
 
 static inline __m128i add_two_sse2(__m128i v)
 {
     return _mm_add_epi16(_mm_srli_epi16(v, 8), _mm_and_si128(v, _mm_set1_epi16(0xff)));
 }
 
-static inline void to_bytes_sse2(uint8_t *to, const __m128i v[4], bool past_cache)
-{
-    const __m128i low = _mm_packs_epi32(v[0], v[1]), high = _mm_packs_epi32(v[2], v[3]);
-    const __m128i bytes = _mm_packus_epi16(low, high);
+#include "conv_cpu_symmetric_kind.h"
 
-    if (past_cache)
-        _mm_stream_si128((__m128i *)(void *)to, bytes);
-    else
-        _mm_storeu_si128((__m128i *)(void *)to, bytes);
-}
+/* --- 32------------------------------------------- */
+
+#define AVX2         __attribute__((target("avx2")))
+#define NAME(x)      x##_avx2
+#define VECTOR_BYTES 32
+#define TARGET       AVX2
+#define ADD_TWO(v)   _mm256_maddubs_epi16((__m256i)(v), _mm256_set1_epi8(1))
+#define VECTOR       __m256i
+#define V(name)      _mm256_##name
+#define ADD_MADD(s, a, b)                                                                          \
+    _mm256_add_epi32((__m256i)(s), _mm256_madd_epi16((__m256i)(a), (__m256i)(b)))
+#define PUT(to, v) _mm256_storeu_si256((__m256i *)(void *)(to), v)
 
 #include "conv_cpu_symmetric_kind.h"
 
-/* --- 32, within whose halves bytes and words change places ------------------------------------------- */
+/* --- 64, which add what they multiply -------------------------------------------------------------------- */
 
-#define AVX2                  __attribute__((target("avx2")))
-#define NAME(x)               x##_avx2
-#define VECTOR_BYTES          32
-#define TARGET                AVX2
-#define ADD_TWO(v)            _mm256_maddubs_epi16((__m256i)(v), _mm256_set1_epi8(1))
-#define MADD(a, b)            _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
-#define TO_BYTES(to, v, past) to_bytes_avx2(to, (const __m256i *)(v), past)
-#define BYTES_LOW                                                                                  \
-    0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 16, 48, 17, 49, 18, 50, 19, 51, 20,    \
-        52, 21, 53, 22, 54, 23, 55
-#define BYTES_HIGH                                                                                 \
-    8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47, 24, 56, 25, 57, 26, 58, 27, 59,  \
-        28, 60, 29, 61, 30, 62, 31, 63
-#define WORDS_LOW  0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27
-#define WORDS_HIGH 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31
-#define ORDER(v)   order_avx2((__m256i *)(v))
-
-AVX2 static inline void order_avx2(__m256i v[4])
-{
-    const __m256i a = v[0], b = v[1], c = v[2], d = v[3];
-
-    v[0] = _mm256_permute2x128_si256(a, b, 0x20);
-    v[1] = _mm256_permute2x128_si256(c, d, 0x20);
-    v[2] = _mm256_permute2x128_si256(a, b, 0x31);
-    v[3] = _mm256_permute2x128_si256(c, d, 0x31);
-}
-
-AVX2 static inline void to_bytes_avx2(uint8_t *to, const __m256i v[4], bool past_cache)
-{
-    const __m256i low = _mm256_packs_epi32(v[0], v[1]), high = _mm256_packs_epi32(v[2], v[3]);
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order);
-
-    if (past_cache)
-        _mm256_stream_si256((__m256i *)(void *)to, bytes);
-    else
-        _mm256_storeu_si256((__m256i *)(void *)to, bytes);
-}
+#define AVX512            __attribute__((target("avx512bw,avx512vnni")))
+#define NAME(x)           x##_avx512
+#define VECTOR_BYTES      64
+#define TARGET            AVX512
+#define VECTOR            __m512i
+#define V(name)           _mm512_##name
+#define ADD_TWO(v)        _mm512_maddubs_epi16((__m512i)(v), _mm512_set1_epi8(1))
+#define ADD_MADD(s, a, b) _mm512_dpwssd_epi32((__m512i)(s), (__m512i)(a), (__m512i)(b))
+#define PUT(to, v)        _mm512_storeu_si512(to, v)
 
 #include "conv_cpu_symmetric_kind.h"
 
@@ -136,6 +123,13 @@ static bool is_symmetric(const int32_t *weights, int count)
     return count >= 3;
 }
 
+static int64_t strip_most(int height)
+{
+    const int64_t fits = SUMS_MOST / height / STRIP_LEAST * STRIP_LEAST;
+
+    return fits < STRIP_LEAST ? STRIP_LEAST : fits > STRIP ? STRIP : fits;
+}
+
 bool conv_cpu_use_symmetric(struct conv_cpu *cpu)
 {
     const struct conv_mask *mask = cpu->mask;
@@ -143,12 +137,17 @@ bool conv_cpu_use_symmetric(struct conv_cpu *cpu)
     if (!mask->is_separable || !is_symmetric(mask->row, mask->width) ||
         !is_symmetric(mask->column, mask->height))
         return false;
-    for (int j = 0; j < mask->width; j++)
-        if (abs(mask->row[j]) > WEIGHT_MOST)
+    for (int i = 0; i < mask->height; i++)
+        if (abs(mask->column[i]) > WEIGHT_MOST)
             return false;
-    if (255 * magnitude(mask->column, mask->height) > SUM_MOST)
+    if (255 * magnitude(mask->row, mask->width) > SUM_MOST)
         return false;
-    cpu->down = __builtin_cpu_supports("avx2") ? down_avx2 : down_sse2;
+    cpu->strip_most = strip_most(mask->height);
+    cpu->band = BAND_ROWS * mask->height;
+    cpu->state_bytes = sizeof(struct state);
+    cpu->down = cpu->level == CONV_CPU_AVX512 ? down_avx512
+                : cpu->level == CONV_CPU_AVX2 ? down_avx2
+                                              : down_sse2;
     return true;
 }
 #else

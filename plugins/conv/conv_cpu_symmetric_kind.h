@@ -1,12 +1,11 @@
 /*
  * The loops of conv_cpu_symmetric.c for one width of vectors. Included once per width, without a guard, with
  *     NAME(x)  x with a suffix of the width     VECTOR_BYTES  of a vector     TARGET  attribute of its functions
+ *     VECTOR  the type that instructions take one as, V(name) an instruction on it
  *     ADD_TWO(v)  words: the sum of each two neighbouring bytes
- *     MADD(a, b)  sums: of each two neighbouring products of words
- *     TO_BYTES(to, v, past)  the bytes that four vectors of sums saturate to; past the cache on request
- *     BYTES_LOW, BYTES_HIGH  which bytes of two vectors stand side by side, for either half of the result
- *     WORDS_LOW, WORDS_HIGH  the same for words
- *     ORDER(v)  puts four vectors of sums that come of these halves in the order of the bytes
+ *     ADD_MADD(sums, a, b)  sums, each with two neighbouring products of words more
+ *     PUT(to, v)  stores one
+ * Sums stand as unpacking leaves them, which packing undoes.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
@@ -37,16 +36,16 @@ INLINE struct NAME(wide) NAME(widen)(NAME(bytes) a)
 {
     const NAME(bytes) zero = {0};
 
-    return (struct NAME(wide)){(NAME(words))__builtin_shufflevector(a, zero, BYTES_LOW),
-                               (NAME(words))__builtin_shufflevector(a, zero, BYTES_HIGH)};
+    return (struct NAME(wide)){(NAME(words))V(unpacklo_epi8)((VECTOR)a, (VECTOR)zero),
+                               (NAME(words))V(unpackhi_epi8)((VECTOR)a, (VECTOR)zero)};
 }
 
-INLINE struct NAME(wide) NAME(add_rows)(const char *const *rows, int i, int j, int64_t e)
+INLINE struct NAME(wide) NAME(add_bytes)(const char *left, const char *right)
 {
-    const NAME(bytes) a = NAME(bytes_at)(rows[i] + e), b = NAME(bytes_at)(rows[j] + e);
+    const NAME(bytes) a = NAME(bytes_at)(left), b = NAME(bytes_at)(right);
 
-    return (struct NAME(wide)){(NAME(words))ADD_TWO(__builtin_shufflevector(a, b, BYTES_LOW)),
-                               (NAME(words))ADD_TWO(__builtin_shufflevector(a, b, BYTES_HIGH))};
+    return (struct NAME(wide)){(NAME(words))ADD_TWO(V(unpacklo_epi8)((VECTOR)a, (VECTOR)b)),
+                               (NAME(words))ADD_TWO(V(unpackhi_epi8)((VECTOR)a, (VECTOR)b))};
 }
 
 /* Adds what is in a and b, times the two weights of the pair. */
@@ -55,10 +54,12 @@ INLINE void NAME(add_pair)(NAME(sums) sums[4], struct NAME(wide) a, struct NAME(
 {
     const NAME(words) pair = (NAME(words))((NAME(sums)){0} + weights);
 
-    sums[0] += (NAME(sums))MADD(__builtin_shufflevector(a.low, b.low, WORDS_LOW), pair);
-    sums[1] += (NAME(sums))MADD(__builtin_shufflevector(a.low, b.low, WORDS_HIGH), pair);
-    sums[2] += (NAME(sums))MADD(__builtin_shufflevector(a.high, b.high, WORDS_LOW), pair);
-    sums[3] += (NAME(sums))MADD(__builtin_shufflevector(a.high, b.high, WORDS_HIGH), pair);
+    sums[0] = (NAME(sums))ADD_MADD(sums[0], V(unpacklo_epi16)((VECTOR)a.low, (VECTOR)b.low), pair);
+    sums[1] = (NAME(sums))ADD_MADD(sums[1], V(unpackhi_epi16)((VECTOR)a.low, (VECTOR)b.low), pair);
+    sums[2] =
+        (NAME(sums))ADD_MADD(sums[2], V(unpacklo_epi16)((VECTOR)a.high, (VECTOR)b.high), pair);
+    sums[3] =
+        (NAME(sums))ADD_MADD(sums[3], V(unpackhi_epi16)((VECTOR)a.high, (VECTOR)b.high), pair);
 }
 
 /* A sum in two words: its lowest CUT bits, and above them the others. */
@@ -69,25 +70,28 @@ INLINE NAME(sums) NAME(cut)(NAME(sums) sums)
     return (NAME(sums))((bits << (16 - CUT) & 0xffff0000) | (bits & ((1 << CUT) - 1)));
 }
 
-/* A chunk of sums down the mask's column, cut. */
-INLINE void NAME(go_down)(const struct taps *taps, const char *const *rows, int64_t e, int32_t *to)
+/* Two taps of a row and those as far from its other end. */
+INLINE struct NAME(wide) NAME(both_ends)(const struct taps *taps, const char *line, int tap)
 {
-    const int last = taps->height - 1, half = taps->height / 2;
+    return NAME(add_bytes)(line + tap * taps->channels,
+                           line + (taps->width - 1 - tap) * taps->channels);
+}
+
+/* A chunk of sums along the mask's row, cut. */
+INLINE void NAME(go_along)(const struct taps *taps, const char *line, int32_t *to)
+{
+    const int half = taps->width / 2;
     NAME(sums) sums[4] = {{0}, {0}, {0}, {0}};
 
     NAME(add_pair)
-    (sums, NAME(widen)(NAME(bytes_at)(rows[half] + e)), NAME(add_rows)(rows, half - 1, half + 1, e),
-     taps->down[half]);
-    for (int i = half - 2; i >= 0; i -= 2) {
-        const int next = i > 0 ? i - 1 : 0;
-
+    (sums, NAME(widen)(NAME(bytes_at)(line + half * taps->channels)),
+     NAME(both_ends)(taps, line, half - 1), taps->along[half]);
+    for (int j = half - 2; j >= 0; j -= 2)
         NAME(add_pair)
-        (sums, NAME(add_rows)(rows, i, last - i, e), NAME(add_rows)(rows, next, last - next, e),
-         taps->down[i]);
-    }
+    (sums, NAME(both_ends)(taps, line, j), NAME(both_ends)(taps, line, j > 0 ? j - 1 : 0),
+     taps->along[j]);
     for (int v = 0; v < 4; v++)
         sums[v] = NAME(cut)(sums[v]);
-    ORDER(sums);
     memcpy(to, sums, 4 * sizeof *sums);
 }
 
@@ -99,91 +103,89 @@ INLINE NAME(words) NAME(words_at)(const int32_t *from)
     return words;
 }
 
-/* A chunk of sums along the mask's row. */
-INLINE void NAME(go_along)(const struct taps *taps, const int32_t *from, NAME(sums) sums[4])
+/* A chunk of sums down the mask's column, over those along its row. */
+INLINE void NAME(go_down)(const struct taps *taps, const int32_t *const *rows, int64_t e,
+                          NAME(sums) sums[4])
 {
-    const int64_t reach = (taps->width - 1) * taps->channels;
-    const int half = taps->width / 2;
+    const int last = taps->height - 1, half = taps->height / 2;
+    const NAME(words) middle = (NAME(words))((NAME(sums)){0} + taps->down[half]);
 
-    for (int v = 0; v < 4; v++) {
-        const NAME(words) weight = (NAME(words))((NAME(sums)){0} + taps->along[half]);
+    for (int v = 0; v < 4; v++)
+        sums[v] = (NAME(sums))V(madd_epi16)(
+            (VECTOR)NAME(words_at)(rows[half] + e + v * NAME(LANES)), (VECTOR)middle);
+    for (int i = 0; i < half; i++) {
+        const NAME(words) weight = (NAME(words))((NAME(sums)){0} + taps->down[i]);
+        const int32_t *above = rows[i] + e, *below = rows[last - i] + e;
 
-        sums[v] = (NAME(sums))MADD(NAME(words_at)(from + reach / 2 + v * NAME(LANES)), weight);
-    }
-    for (int j = 0; j < half; j++) {
-        const NAME(words) weight = (NAME(words))((NAME(sums)){0} + taps->along[j]);
-        const int32_t *left = from + j * taps->channels, *right = from + reach - j * taps->channels;
-
-        for (int v = 0; v < 4; v++, left += NAME(LANES), right += NAME(LANES))
-            sums[v] += (NAME(sums))MADD(NAME(words_at)(left) + NAME(words_at)(right), weight);
+        for (int v = 0; v < 4; v++, above += NAME(LANES), below += NAME(LANES))
+            sums[v] = (NAME(sums))ADD_MADD(sums[v], NAME(words_at)(above) + NAME(words_at)(below),
+                                           weight);
     }
 }
 
-INLINE void NAME(finish)(const struct conv_tail *tail, NAME(sums) sums[4], uint8_t *to,
-                         bool past_cache)
+INLINE void NAME(finish)(const struct conv_tail *tail, NAME(sums) sums[4], char *to)
 {
     if (tail->is_wide || tail->is_even) {
         int32_t plain[NAME(CHUNK)];
 
         memcpy(plain, sums, sizeof plain);
         for (int i = 0; i < NAME(CHUNK); i++)
-            to[i] = conv_saturate(conv_tail_apply(plain[i], tail));
-        return;
+            plain[i] = conv_tail_apply(plain[i], tail);
+        memcpy(sums, plain, sizeof plain);
+    } else {
+        for (int v = 0; v < 4; v++) {
+            if (tail->multiplier != 1)
+                sums[v] *= tail->multiplier;
+            sums[v] = (sums[v] + (int32_t)tail->add) >> tail->shift;
+        }
     }
-    for (int v = 0; v < 4; v++) {
-        if (tail->multiplier != 1)
-            sums[v] *= tail->multiplier;
-        sums[v] = (sums[v] + (int32_t)tail->add) >> tail->shift;
-    }
-    TO_BYTES(to, sums, past_cache);
+    PUT(to, V(packus_epi16)(V(packs_epi32)((VECTOR)sums[0], (VECTOR)sums[1]),
+                            V(packs_epi32)((VECTOR)sums[2], (VECTOR)sums[3])));
 }
 
-/* What is left of a row. */
-TARGET static void NAME(finish_last)(const struct conv_tail *tail, NAME(sums) sums[4], uint8_t *to,
-                                     int64_t count)
+TARGET static void NAME(line_along)(const struct taps *taps, const char *line, int64_t elems,
+                                    int32_t *to)
 {
-    uint8_t results[NAME(CHUNK)];
-
-    NAME(finish)(tail, sums, results, false);
-    memcpy(to, results, (size_t)count);
+    for (int64_t e = 0; e < elems; e += NAME(CHUNK))
+        NAME(go_along)(taps, line + e, to + e);
 }
 
 TARGET static void NAME(down)(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip,
                               char *out)
 {
-    const struct taps taps = taps_of(cpu);
-    const int64_t reach = (taps.width - 1) * taps.channels;
-    _Alignas(64) int32_t cut[STRIP + REACH_MOST + NAME(CHUNK)];
+    struct state *const state = strip->state;
+    const struct taps *taps = &state->taps;
+    const int height = cpu->mask->height;
+    const int32_t *rows[CONV_SIZE_MAX];
+    struct conv_cpu_run run;
 
-    for (int64_t at = 0; at < strip->elems; at += STRIP) {
-        const int64_t elems = strip->elems - at < STRIP ? strip->elems - at : STRIP;
-        const int64_t whole = (elems + NAME(CHUNK) - 1) / NAME(CHUNK) * NAME(CHUNK);
-
-        for (int64_t e = 0; e < whole + reach; e += NAME(CHUNK))
-            NAME(go_down)(&taps, strip->lines, at + e, cut + e);
-        for (int64_t e = 0; e < elems; e += NAME(CHUNK)) {
-            uint8_t *to = (uint8_t *)out + at + e;
-            NAME(sums) sums[4];
-
-            conv_cpu_fetch(cpu, strip, at + e, NAME(CHUNK));
-            NAME(go_along)(&taps, cut + e, sums);
-            if (elems - e >= NAME(CHUNK))
-                NAME(finish)(&cpu->tail, sums, to, cpu->is_streamed);
-            else
-                NAME(finish_last)(&cpu->tail, sums, to, elems - e);
-        }
+    if (strip->is_first) {
+        begin_band(cpu, state);
+        for (int i = 0; i < height - 1; i++)
+            NAME(line_along)(taps, strip->lines[i], strip->elems, state->rows[i]);
     }
+    NAME(line_along)
+    (taps, strip->lines[height - 1], strip->elems,
+     state->rows[(state->first + height - 1) % height]);
+    for (int i = 0; i < height; i++)
+        rows[i] = state->rows[(state->first + i) % height];
+    for (int64_t e = 0; e < strip->elems; e += NAME(CHUNK)) {
+        NAME(sums) sums[4];
+
+        conv_cpu_fetch(cpu, strip, e, NAME(CHUNK));
+        NAME(go_down)(taps, rows, e, sums);
+        NAME(finish)(&cpu->tail, sums, conv_cpu_place(&run, e));
+        conv_cpu_put_chunk(cpu, &run, out, e, NAME(CHUNK), strip->elems);
+    }
+    state->first = (state->first + 1) % height;
 }
 
 #undef INLINE
 #undef NAME
 #undef VECTOR_BYTES
 #undef TARGET
+#undef VECTOR
+#undef V
 #undef ADD_TWO
-#undef MADD
-#undef TO_BYTES
-#undef BYTES_LOW
-#undef BYTES_HIGH
-#undef WORDS_LOW
-#undef WORDS_HIGH
-#undef ORDER
+#undef ADD_MADD
+#undef PUT

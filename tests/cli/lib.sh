@@ -131,14 +131,19 @@ now_ms() {
     echo $((${EPOCHREALTIME/./} / 1000))
 }
 
-# wait_until SECONDS COMMAND...: true once the command is.
+# wait_until COMMAND...: true once the command is. The bound is for what never comes: a busy machine may take many
+# times what is usual.
 wait_until() {
-    local end=$(($(now_ms) + 1000 * $1))
-    shift
+    local end=$(($(now_ms) + 100000))
     until "$@"; do
         [ "$(now_ms)" -gt "$end" ] && return 1
         sleep 0.05
     done
+}
+
+# is_gone PROCESS: it has ended.
+is_gone() {
+    [ ! -e "/proc/$1" ] || [ "$(awk '{print $3}' "/proc/$1/stat" 2>/dev/null)" = Z ]
 }
 
 # Under a sanitizer nothing is fast.

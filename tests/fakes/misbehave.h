@@ -38,8 +38,22 @@ static void misbehave_quit(void)
     _exit(0);
 }
 
+/* This process, into the file that the variable names, if it names one. */
+static void misbehave_note(const char *variable)
+{
+    const char *path = getenv(variable);
+    FILE *f = path ? fopen(path, "a") : NULL;
+
+    if (f == NULL)
+        return;
+    fprintf(f, "%d\n", (int)getpid());
+    fclose(f);
+}
+
+/* MISBEHAVE_HANGS names the file that tells a test who hangs. */
 static void misbehave_hang(void)
 {
+    misbehave_note("MISBEHAVE_HANGS");
     while (1)
         pause();
 }
@@ -73,6 +87,15 @@ static void misbehave_overflow(void)
     volatile char top = 1;
 
     misbehave_descend(&top);
+}
+
+/* Until the file is there that MISBEHAVE_GO names. */
+static void misbehave_wait(void)
+{
+    const char *path = getenv("MISBEHAVE_GO");
+
+    while (path != NULL && access(path, F_OK) != 0)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
 static void misbehave_spin(void)
@@ -227,9 +250,7 @@ static void misbehave_thread(void)
  * of its own, its parent gone. */
 static void misbehave_fork(int is_daemon)
 {
-    const char *path = getenv("MISBEHAVE_CHILD");
     pid_t child = fork();
-    FILE *f;
 
     if (child != 0) {
         if (is_daemon)
@@ -239,11 +260,7 @@ static void misbehave_fork(int is_daemon)
     }
     if (is_daemon && (setsid() < 0 || fork() != 0))
         _exit(0);
-    f = path ? fopen(path, "a") : NULL;
-    if (f != NULL) {
-        fprintf(f, "%d\n", (int)getpid());
-        fclose(f);
-    }
+    misbehave_note("MISBEHAVE_CHILD");
     misbehave_sleep(NULL);
 }
 
@@ -268,7 +285,8 @@ static void misbehave_zombie(void)
 #define MISBEHAVE_NAMES                                                                            \
     "crash", "abort", "exit", "quit", "divide", "overflow", "hang", "spin", "leak", "devour",      \
         "close-streams", "close-channel", "write-streams", "write-channel", "print", "flood",      \
-        "chdir", "umask", "locale", "signals", "float-mode", "thread", "child", "daemon", "zombie"
+        "chdir", "umask", "locale", "signals", "float-mode", "thread", "child", "daemon",          \
+        "zombie", "wait"
 
 /* By the names' order. */
 static void (*const misbehave_functions[])(void) = {
@@ -278,7 +296,7 @@ static void (*const misbehave_functions[])(void) = {
     misbehave_write_streams, misbehave_write_rest, misbehave_print,         misbehave_flood,
     misbehave_chdir,         misbehave_umask,      misbehave_locale,        misbehave_signals,
     misbehave_float_mode,    misbehave_thread,     misbehave_child,         misbehave_daemon,
-    misbehave_zombie,
+    misbehave_zombie,        misbehave_wait,
 };
 
 /* --- what an earlier one left --- */

@@ -5,6 +5,7 @@ here=$(dirname "$(realpath "$0")")
 # shellcheck source-path=SCRIPTDIR source=../cli/lib.sh
 . "$here/../cli/lib.sh"
 export GPURUN_PLUGIN_PATH=$GPURUN_BUILD/fakes
+export MISBEHAVE_HANGS=$PWD/hangs
 
 cat >job.ini <<'EOF'
 [global]
@@ -21,35 +22,28 @@ children_of() {
     cat /proc/"$1"/task/*/children 2>/dev/null
 }
 
-# What wait_until calls, shellcheck takes for unreachable.
-# shellcheck disable=SC2317
-has_child() {
-    [ -n "$(children_of "$1")" ]
-}
-
-# shellcheck disable=SC2317
-is_gone() {
-    [ ! -e "/proc/$1" ] || [ "$(awk '{print $3}' "/proc/$1/stat" 2>/dev/null)" = Z ]
-}
-
-# shellcheck disable=SC2317
-has_lines() {
-    [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
-}
-
 # start ARGUMENT...: the program in the background, its process into PID, once it hangs its worker in
-# WORKER. SIGINT is at its default there, as in a terminal; the shell would have it ignored.
+# WORKER, and how long that took into START_MS. SIGINT is at its default there, as in a terminal; the
+# shell would have it ignored.
 start() {
-    rm -f records.jsonl
+    local before
+    before=$(now_ms)
+    rm -f records.jsonl hangs
     python3 -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$@" --records records.jsonl >"$STDOUT" 2>"$STDERR" &
     PID=$!
-    wait_until 20 has_lines records.jsonl 1 || fail "no record of the first job"
-    sleep 0.5
+    wait_until test -s hangs || fail "nothing hangs"
+    START_MS=$(($(now_ms) - before))
     WORKER=$(children_of "$PID")
     WORKER=${WORKER%% }
     expect "no worker" test -n "$WORKER"
+}
+
+# is_soon MS [LEAST]: not over LEAST, 2000, or on a busy machine ten times what the start took.
+is_soon() {
+    local most=${2:-2000}
+    [ "$1" -lt $((10 * START_MS > most ? 10 * START_MS : most)) ]
 }
 
 # end SIGNAL PROCESS: sends it, waits for PID; its exit code into CODE, the time into MS.
@@ -67,9 +61,9 @@ for signal in INT TERM; do
     start "$FAKE" job.ini
     end $signal "$PID"
     expect_exit 130
-    expect "it took $MS ms" test "$MS" -lt 2000
+    expect "it took $MS ms" is_soon "$MS"
     expect_line "$STDOUT" 'INTERRUPTED: 2 of 8 cases passed, 6 not'
-    expect "a worker is left" wait_until 1 is_gone "$WORKER"
+    expect "a worker is left" wait_until is_gone "$WORKER"
     python3 - records.jsonl >"$WORK/.cases" 2>&1 <<'EOF'
 import json, sys
 for line in open(sys.argv[1]):
@@ -101,7 +95,7 @@ begin "the parent is killed"
 start "$FAKE" job.ini
 end KILL "$PID"
 expect_exit 137
-expect "the worker is left" wait_until 2 is_gone "$WORKER"
+expect "the worker is left" wait_until is_gone "$WORKER"
 expect "a record is cut" python3 -c 'import json, sys
 [json.loads(line) for line in open(sys.argv[1])]' records.jsonl
 
@@ -109,7 +103,7 @@ begin "the worker is killed"
 start "$FAKE" job.ini
 end KILL "$WORKER"
 expect_exit 1
-expect "it was noticed late: $MS ms" test "$MS" -lt 3000
+expect "it was noticed late: $MS ms" is_soon "$MS" 3000
 expect_line records.jsonl '*"crashed"*killed by signal 9 (Killed): by the system for memory, or by hand*'
 expect_line "$STDOUT" 'FAILED: 7 of 8 cases passed, 1 not'
 
@@ -121,7 +115,7 @@ expect_exit 1
 expect_cases 'hang hang timeout: proof: not done after 2s (timeout)
 '
 expect "it took $MS ms" test "$MS" -ge 2000
-is_sanitized || expect "it took $MS ms" test "$MS" -lt 4000
+expect "it took $MS ms" is_soon $((MS - 2000))
 
 begin "a batch of hangs"
 {

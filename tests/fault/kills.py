@@ -6,10 +6,10 @@ import os
 import random
 import subprocess
 import sys
-import time
+
+from processes import Killer, start
 
 JOBS = 80
-MOST_AHEAD = 20
 RECORDS = "killed.jsonl"
 
 
@@ -45,45 +45,28 @@ def run_to_end(gpurun):
     assert shown == [f"batch.ini:job{i}" for i in range(JOBS)], "not all are shown, in order"
 
 
-def wait_for(lines, batch):
-    """Until the records have so many lines. By work done, not by time: a busy machine comes as far."""
-    while batch.poll() is None and len(read_jobs()) < lines:
-        time.sleep(0.001)
-
-
 def main():
     gpurun, kills, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    rng = random.Random(seed)
-    during = finished = 0
+    killer = Killer(RECORDS, random.Random(seed))
+    finished = 0
     write_batch()
-    before = time.monotonic()
-    run_to_end(gpurun)
-    whole_s = time.monotonic() - before
-    os.remove(RECORDS)
-    done = 0
-    for _ in range(kills):
-        ahead = max(0, rng.randint(-MOST_AHEAD // 4, MOST_AHEAD))
-        span_s = whole_s / (MOST_AHEAD if ahead else 4)  # a fifth of the kills, while it starts
-        with subprocess.Popen(
-            [gpurun, "batch.ini", "--records", RECORDS, "--resume"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as batch:
-            wait_for(done + ahead, batch)
-            time.sleep(rng.random() * span_s)
-            batch.kill()
-            during += batch.wait() == -9
+    while killer.kills < kills:
+        killer.kill(
+            lambda: start(
+                [gpurun, "batch.ini", "--records", RECORDS, "--resume"],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
         jobs = read_jobs()
         assert len(set(jobs)) == len(jobs), "a case twice"
-        done = len(jobs)
-        if done > JOBS * 2 // 3:
+        if len(jobs) > JOBS * 2 // 3:
             run_to_end(gpurun)
             os.remove(RECORDS)
             finished += 1
-            done = 0
     run_to_end(gpurun)
-    print(f"{during} of {kills} kills while it ran; {finished + 1} batches finished")
-    assert during > kills // 2, "too few kills met a running batch"
+    print(f"{killer.during} of {kills} kills while it ran; {finished + 1} batches finished")
+    assert killer.during > kills // 2, "too few kills met a running batch"
     assert finished > 0, "no batch came far"
 
 

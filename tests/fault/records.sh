@@ -4,6 +4,7 @@ here=$(dirname "$(realpath "$0")")
 # shellcheck source-path=SCRIPTDIR source=../cli/lib.sh
 . "$here/../cli/lib.sh"
 export GPURUN_PLUGIN_PATH=$GPURUN_BUILD/fakes
+export MISBEHAVE_GO=$PWD/go
 
 cat >job.ini <<'EOF'
 [global]
@@ -22,7 +23,7 @@ repeat = 1
 warmup = 0
 [first]
 [second]
-min_time = 2s
+misbehave = wait
 [third]
 EOF
 
@@ -36,17 +37,22 @@ assert len(lines) == int(sys.argv[2]), len(lines)
 assert all(json.loads(line)["status"] for line in lines)' "$@"
 }
 
-# start FILE: slow.ini in the background, its process in PID, once its first record is there.
+# start FILE [BATCH]: slow.ini in the background, its process in PID, once one more record is there. It goes on at end.
 start() {
-    "$GPURUN" slow.ini --records "$1" >"$STDOUT" 2>"$STDERR" &
+    local before=0
+    [ ! -e "$1" ] || before=$(wc -l <"$1")
+    rm -f go
+    "$GPURUN" "${2:-slow.ini}" --records "$1" >"$STDOUT" 2>"$STDERR" &
     PID=$!
-    for ((i = 0; i < 400; i++)); do
-        [ -s "$1" ] && return
-        sleep 0.025
-    done
-    fail "no first record"
+    wait_until has_more "$1" "$before" || fail "no first record"
+}
+# What wait_until calls, shellcheck takes for unreachable.
+# shellcheck disable=SC2317
+has_more() {
+    [ -e "$1" ] && [ "$(wc -l <"$1")" -gt "$2" ]
 }
 end() {
+    : >go
     CODE=0
     wait "$PID" || CODE=$?
 }
@@ -86,9 +92,7 @@ expect "not 3 records" all_whole r1.jsonl 3
 
 begin "deleted"
 echo '{"schema":1,"job":"old","variant":"cpu","status":"passed"}' >r2.jsonl
-"$GPURUN" slow.ini --records r2.jsonl >"$STDOUT" 2>"$STDERR" &
-PID=$!
-until [ "$(wc -l <r2.jsonl)" -ge 2 ]; do sleep 0.025; done
+start r2.jsonl
 rm r2.jsonl
 end
 expect_exit 0
@@ -125,9 +129,7 @@ expect "not 2 records" all_whole r4.jsonl 2
 
 begin "cut after the last record"
 printf '[only]\nplugin = mirror\ndevice = cpu\nmisbehave = hang\nhook = teardown\ntimeout = 2s\n' >last.ini
-"$GPURUN" last.ini --records r5.jsonl >"$STDOUT" 2>"$STDERR" &
-PID=$!
-until [ -s r5.jsonl ]; do sleep 0.025; done
+start r5.jsonl last.ini
 : >r5.jsonl
 end
 expect_exit 1

@@ -67,10 +67,10 @@ start_daemons() {
     munged --force --foreground --key-file="$WORK/munge/key" --socket="$WORK/munge/socket" \
         --pid-file="$WORK/munge/pid" --log-file="$WORK/munge/log" --seed-file="$WORK/munge/seed" \
         >"$WORK/munged.log" 2>&1 &
-    wait_until 10 test -S "$WORK/munge/socket" || return
+    wait_until test -S "$WORK/munge/socket" || return
     slurmctld -D -i >"$WORK/slurmctld.log" 2>&1 &
     slurmd -D >"$WORK/slurmd.log" 2>&1 &
-    wait_until 20 node_is idle
+    wait_until node_is idle
 }
 
 # What wait_until calls, shellcheck takes for unreachable.
@@ -129,11 +129,11 @@ begin "an array of four, one task killed"
 submit
 whole=$(gpurun job.ini --dry-run --shard 3/4 2>/dev/null | grep -c ': would run')
 expect "a part of $whole" test "$whole" -ge 3
-expect "no record of task 2" wait_until 30 has_lines records-2.jsonl 1
+expect "no record of task 2" wait_until has_lines records-2.jsonl 1
 run scontrol show job --details "${JOB}_2"
 expect_line "$STDOUT" '*GRES=gpu:1(IDX:*)*'
 kill_task 2
-expect "the array does not end" wait_until 40 is_over "$JOB"
+expect "the array does not end" wait_until is_over "$JOB"
 expect "nothing was left undone: killed too late" test "$(wc -l <records-2.jsonl)" -lt "$whole"
 for task in 0 1 3; do
     expect_line "gpurun-${JOB}_$task.out" "gpurun: part $((task + 1)) of 4: *"
@@ -144,7 +144,7 @@ expect_no_line "$STDOUT" ': 24 of 24 cases passed'
 
 begin "that task again, alone"
 submit --array=2
-expect "it does not end" wait_until 40 is_over "$JOB"
+expect "it does not end" wait_until is_over "$JOB"
 expect_line "gpurun-${JOB}_2.out" 'gpurun: part 3 of 4: *'
 expect_line "gpurun-${JOB}_2.out" "PASSED: $whole of $whole cases passed; * resumed"
 
@@ -163,9 +163,9 @@ expect_empty "$WORK/.cases"
 begin "scancel is told: what did not run is interrupted"
 rm -f records-2.jsonl
 submit --array=2
-expect "no record" wait_until 30 has_lines records-2.jsonl 1
+expect "no record" wait_until has_lines records-2.jsonl 1
 scancel "${JOB}_2"
-expect "it does not end" wait_until 20 is_over "$JOB"
+expect "it does not end" wait_until is_over "$JOB"
 expect_line records-2.jsonl '*"interrupted"*'
 expect "$(wc -l <records-2.jsonl) of $whole" test "$(wc -l <records-2.jsonl)" -eq "$whole"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,11 +39,12 @@ static void write_frame(uint32_t length, const char *text)
     write_bytes(text, strlen(text));
 }
 
-/* Receives within a second. */
+/* What is there is there at once; the long wait is for a busy machine. */
 static json_t *receive(enum channel_event expected)
 {
     json_t *message = (json_t *)&ends; /* no message must be left there */
-    const enum channel_event event = channel_receive(ends[1], now_s() + 1, NULL, &message);
+    const double wait_s = expected == CHANNEL_TIMEOUT ? 0.2 : 20;
+    const enum channel_event event = channel_receive(ends[1], now_s() + wait_s, NULL, &message);
 
     ck_assert_int_eq(event, expected);
     ck_assert(expected == CHANNEL_MESSAGE || message == NULL);
@@ -259,7 +261,7 @@ START_TEST(test_deadline)
     ck_assert_int_eq(channel_receive(ends[1], start + 0.2, NULL, &message), CHANNEL_TIMEOUT);
     ck_assert_ptr_null(message);
     ck_assert(now_s() - start >= 0.2);
-    ck_assert(now_s() - start < 2);
+    ck_assert(now_s() - start < 5);
 }
 END_TEST
 
@@ -271,6 +273,13 @@ static void on_alarm(int number)
     stop = 1;
 }
 
+static void alarm_soon(void)
+{
+    const struct itimerval soon = {.it_value.tv_usec = 100000};
+
+    setitimer(ITIMER_REAL, &soon, NULL);
+}
+
 /* A signal wakes the wait, and without *stop it only wakes it. */
 START_TEST(test_stop)
 {
@@ -279,17 +288,18 @@ START_TEST(test_stop)
     json_t *message;
 
     sigaction(SIGALRM, &action, NULL);
-    alarm(1);
-    ck_assert_int_eq(channel_receive(ends[1], start + 3, &stop, &message), CHANNEL_INTERRUPTED);
+    alarm_soon();
+    ck_assert_int_eq(channel_receive(ends[1], start + 20, &stop, &message), CHANNEL_INTERRUPTED);
     ck_assert_ptr_null(message);
-    ck_assert(now_s() - start < 2.9);
+    ck_assert(now_s() - start < 19);
     ck_assert(channel_send(ends[0], json_object()));
     ck_assert_int_eq(channel_receive(ends[1], 0, &stop, &message), CHANNEL_INTERRUPTED);
     stop = 0;
     ck_assert_int_eq(channel_receive(ends[1], 0, &stop, &message), CHANNEL_MESSAGE);
     json_decref(message);
-    alarm(1);
-    ck_assert_int_eq(channel_receive(ends[1], now_s() + 1.5, NULL, &message), CHANNEL_TIMEOUT);
+    alarm_soon();
+    ck_assert_int_eq(channel_receive(ends[1], now_s() + 0.3, NULL, &message), CHANNEL_TIMEOUT);
+    ck_assert(stop);
 }
 END_TEST
 

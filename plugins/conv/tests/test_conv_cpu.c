@@ -3,6 +3,7 @@
  * factors fit 16 bits or do not, boxes, small weights, rows longer than a strip, and answers that go past the cache.
  */
 #include "conv.h"
+#include "conv_cpu.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -78,31 +79,47 @@ static int64_t sum_at(const struct job *job, int64_t y, int64_t e)
     return sum;
 }
 
-/* floor(sum / 2^shift + 100.5), or without the 100 where nothing is added, with ties to even on request, saturated. */
+/* floor(sum / 2^shift + 100.5), or without the 100 where no whole number is added, with ties to even on request,
+ * saturated. */
 static int result_of(int64_t sum, const struct conv_tail *tail)
 {
-    const double bias = tail->add > 0 ? 100 : 0;
+    const double bias = (double)(tail->add >> tail->shift);
     const double exact = (double)sum * tail->multiplier * ldexp(1, -tail->shift) + bias;
     const double result = tail->is_even ? rint(exact) : floor(exact + 0.5);
 
     return result < 0 ? 0 : result > 255 ? 255 : (int)result;
 }
 
-/* Each `step`th row. No assertion per element: Check notes down each that holds. */
+/* What each `step`th row of the answer should be. */
+static uint8_t *make_right(const struct job *job, int64_t step)
+{
+    const struct conv_state *s = &job->state;
+    uint8_t *right = malloc((size_t)(s->out_height * s->out_pitch));
+
+    for (int64_t y = 0; y < s->out_height; y += step)
+        for (int64_t e = 0; e < s->out_pitch; e++)
+            right[y * s->out_pitch + e] = (uint8_t)result_of(sum_at(job, y, e), &s->tail);
+    return right;
+}
+
+/* Each `step`th row, by all that the processor has, and by less. No assertion per element: Check notes down each that
+ * holds. */
 static void expect_rows(struct job *job, int64_t step)
 {
     const struct conv_state *s = &job->state;
-    const uint8_t *filtered = job->filtered.host;
+    uint8_t *filtered = job->filtered.host, *right = make_right(job, step);
 
-    ck_assert_int_eq(conv_run_cpu(&job->ctx), GPURUN_OK);
-    for (int64_t y = 0; y < s->out_height; y += step)
-        for (int64_t e = 0; e < s->out_pitch; e++) {
-            const int right = result_of(sum_at(job, y, e), &s->tail);
-
-            if (filtered[y * s->out_pitch + e] != right)
-                ck_abort_msg("row %lld, element %lld is %d, should be %d", (long long)y,
-                             (long long)e, filtered[y * s->out_pitch + e], right);
-        }
+    for (int level = CONV_CPU_PLAIN; level <= (int)conv_cpu_level(); level++) {
+        memset(filtered, 0x5a, (size_t)(s->out_height * s->out_pitch));
+        ck_assert_int_eq(conv_run_cpu_at(&job->ctx, (enum conv_cpu_level)level), GPURUN_OK);
+        for (int64_t y = 0; y < s->out_height; y += step)
+            for (int64_t e = y * s->out_pitch; e < (y + 1) * s->out_pitch; e++)
+                if (filtered[e] != right[e])
+                    ck_abort_msg("level %d, row %lld, element %lld is %d, should be %d", level,
+                                 (long long)y, (long long)(e - y * s->out_pitch), filtered[e],
+                                 right[e]);
+    }
+    free(right);
 }
 
 /* Of rows the first and the last. */
@@ -175,20 +192,24 @@ START_TEST(symmetric_masks_of_every_size_and_strength)
 }
 END_TEST
 
-/* Sums of a column at both ends of what two of them hold in 16 bits. */
-START_TEST(columns_as_heavy_as_words_hold)
+/* Sums of a row, and of a column, at both ends of what two of them hold in 16 bits. */
+START_TEST(axes_as_heavy_as_words_hold)
 {
     static const int heavies[] = {1023, 1026, 1027, 1028, 1029, 2000};
     uint8_t image[9 * 90];
     char text[100];
-    struct job *job;
 
     memset(image, 255, sizeof image);
-    for (int sign = -1; sign <= 1; sign += 2) {
-        const int heavy = sign * heavies[_i];
+    for (int k = 0; k < 4; k++) {
+        const int sign = k % 2 == 0 ? -1 : 1, heavy = sign * heavies[_i];
+        struct job *job;
 
-        sprintf(text, "%d %d %d / %d %d %d / %d %d %d", heavy, heavy, heavy, sign, sign, sign,
-                heavy, heavy, heavy);
+        if (k < 2)
+            sprintf(text, "%d %d %d / %d %d %d / %d %d %d", heavy, heavy, heavy, sign, sign, sign,
+                    heavy, heavy, heavy);
+        else
+            sprintf(text, "%d %d %d / %d %d %d / %d %d %d", heavy, sign, heavy, heavy, sign, heavy,
+                    heavy, sign, heavy);
         job = job_new(text, 90, 9, 1, image);
         job->state.tail = tail_of(1, 14, false, false);
         expect_right(job);
@@ -261,6 +282,32 @@ START_TEST(boxes_as_heavy_as_words_hold)
 }
 END_TEST
 
+/* The box of 3 x 3, rounded to the nearest: flat pictures of all bytes, black and white, of two neighbouring bytes
+ * and noise, in all channels. */
+START_TEST(smallest_box)
+{
+    enum { WIDTH = 300, HEIGHT = 520 };
+    static const int spans[] = {1, 2, 255, 256};
+    const int64_t channels = _i % 3 == 0 ? 1 : 2 + _i % 3;
+    uint8_t *image = malloc((size_t)(WIDTH * HEIGHT * channels));
+    struct job *job = job_new("box3", WIDTH, HEIGHT, channels, image);
+    const int span = spans[_i / 3];
+    uint32_t noise = 1;
+
+    for (int64_t i = 0; i < WIDTH * HEIGHT * channels; i++) {
+        noise = noise * 1664525 + 1013904223;
+        image[i] = (uint8_t)(span == 255 ? (noise >> 31) * 255
+                             : span == 256
+                                 ? noise >> 24
+                                 : i / (WIDTH * channels) / 2 % 256 + (noise >> 31) * (span - 1));
+    }
+    job->state.tail = (struct conv_tail){.add = 1 << 21, .multiplier = 1, .shift = 22};
+    expect_rows(job, 1);
+    job_free(job);
+    free(image);
+}
+END_TEST
+
 /* Longer than what goes down a mask's column at a time, with one and several channels. */
 START_TEST(rows_longer_than_a_strip)
 {
@@ -298,7 +345,8 @@ END_TEST
 
 /* Masks that go two rows at a time, and one that does not: whole and smaller ones, that read the same from below and do not.
  * Answers of one row, of an even and an odd number, in one band and in two; rows that end within a chunk and with one,
- * within a run and with one, that are copied and that are read where they stand. */
+ * within a run and with one, that are copied and that are read where they stand. Each mask meets each number of bands, and
+ * so does each width. */
 START_TEST(small_masks)
 {
     static const char *const masks[] = {
@@ -316,12 +364,13 @@ START_TEST(small_masks)
         "1 / -2 / 5",
         "-3"};
     static const int64_t widths[] = {1, 64, 127, 512, 575, 705, 1090};
-    static const int64_t heights[] = {1, 2, 5, 131, 301, 128};
+    static const int64_t heights[] = {1, 2, 5, 131, 301, 128}; /* of the last three, one a time */
+    const size_t high = 3 + (_i / GPURUN_COUNT(widths) + _i % GPURUN_COUNT(widths)) % 3;
     enum { WIDTH_MOST = 1090 + 4, HEIGHT_MOST = 301 + 4, CHANNELS_MOST = 4 };
     const char *const text = masks[_i / GPURUN_COUNT(widths)];
     uint8_t *image = make_image(WIDTH_MOST * HEIGHT_MOST * CHANNELS_MOST);
 
-    for (size_t k = 0; k < GPURUN_COUNT(heights); k++) {
+    for (size_t k = 0; k <= high; k += k == 2 ? high - 2 : 1) {
         const int64_t width = widths[_i % GPURUN_COUNT(widths)] + 4, height = heights[k] + 4;
         struct job *job = job_new(text, width, height, k % 3 == 0 ? 1 : 2 + (int64_t)k % 3, image);
 
@@ -365,15 +414,15 @@ START_TEST(small_weights)
 }
 END_TEST
 
-enum { PAST_CACHE_WIDTH = 4096, PAST_CACHE_HEIGHT = 2050 };
-
-/* One mask for each kind of sum. */
+/* One mask for each kind of sum, in rows that begin at lines of memory, and that do not. */
 START_TEST(answers_past_the_cache)
 {
     static const char *const masks[] = {"sharpen3", "box3", "gaussian7", "1 2 3 / 4 150 6 / 7 8 9",
                                         "1 2 3 / 4 1500 6 / 7 8 9"};
-    uint8_t *image = make_image((PAST_CACHE_WIDTH + 2) * (PAST_CACHE_HEIGHT + 2));
-    struct job *job = job_new(masks[_i], PAST_CACHE_WIDTH + 2, PAST_CACHE_HEIGHT + 2, 1, image);
+    static const int64_t widths[] = {4096, 4131};
+    const int64_t width = widths[_i % 2] + 6, height = 2050 + 6;
+    uint8_t *image = make_image((size_t)(width * height));
+    struct job *job = job_new(masks[_i / 2], width, height, 1, image);
 
     job->state.tail = tail_of(1, (int)log2(job->state.mask.magnitude + 1), false, false);
     expect_rows(job, 3);
@@ -382,26 +431,34 @@ START_TEST(answers_past_the_cache)
 }
 END_TEST
 
-/* Sums of small whole numbers, which floats hold. */
-START_TEST(floats_past_the_cache)
+/* Sums of small whole numbers, which floats hold: past the cache, where rows do not begin at lines, and in it. */
+START_TEST(floats)
 {
-    enum { WIDTH = 2048 + 2, HEIGHT = 1025 + 2 };
-    float *image = malloc(WIDTH * HEIGHT * sizeof(*image));
-    struct job *job = job_new_of(GPURUN_FLOAT, "1 2 3 / 4 -5 6 / 7 8 9", WIDTH, HEIGHT, 1, image);
+    static const char *const masks[] = {"1 2 3 / 4 -5 6 / 7 8 9", "sharpen5", "gaussian7",
+                                        "1 -2 1"};
+    static const int64_t widths[] = {2048, 2051, 300};
+    const int64_t width = widths[_i % 3] + 6, height = 1025 + 6;
+    float *image = malloc((size_t)(width * height) * sizeof(*image));
+    struct job *job = job_new_of(GPURUN_FLOAT, masks[_i / 3], width, height, 1, image);
+    const struct conv_state *s = &job->state;
     const float *filtered = job->filtered.host;
 
-    for (int64_t i = 0; i < WIDTH * HEIGHT; i++)
+    for (int64_t i = 0; i < width * height; i++)
         image[i] = (float)(i * i % 1009);
-    ck_assert_int_eq(conv_run_cpu(&job->ctx), GPURUN_OK);
-    for (int64_t e = 0; e < (WIDTH - 2) * (HEIGHT - 2); e++) {
-        float sum = 0;
+    for (int level = CONV_CPU_PLAIN; level <= (int)conv_cpu_level(); level++) {
+        memset(job->filtered.host, 0x5a, (size_t)(s->out_height * s->out_pitch) * sizeof(float));
+        ck_assert_int_eq(conv_run_cpu_at(&job->ctx, (enum conv_cpu_level)level), GPURUN_OK);
+        for (int64_t e = 0; e < s->out_pitch * s->out_height; e++) {
+            const int64_t y = e / s->out_pitch, x = e % s->out_pitch;
+            double sum = 0;
 
-        for (int k = 0; k < 9; k++)
-            sum += job->state.mask.weight_real[k] *
-                   image[(e / (WIDTH - 2) + k / 3) * WIDTH + e % (WIDTH - 2) + k % 3];
-        if (filtered[e] != sum)
-            ck_abort_msg("element %lld is %g, should be %g", (long long)e, (double)filtered[e],
-                         (double)sum);
+            for (int k = 0; k < s->mask.width * s->mask.height; k++)
+                sum += (double)s->mask.weight_real[k] *
+                       image[(y + k / s->mask.width) * width + x + k % s->mask.width];
+            if (!(fabs(filtered[e] - sum) <= 1009 * s->mask.magnitude * 5e-6))
+                ck_abort_msg("level %d, element %lld is %g, should be %g", level, (long long)e,
+                             (double)filtered[e], sum);
+        }
     }
     job_free(job);
     free(image);
@@ -419,13 +476,14 @@ int main(void)
     tcase_add_loop_test(sums, symmetric_masks_of_every_size_and_strength, 0, 90);
     tcase_add_loop_test(sums, boxes_of_all_shapes, 0, 15);
     tcase_add_loop_test(sums, boxes_as_heavy_as_words_hold, 0, 6);
-    tcase_add_loop_test(sums, columns_as_heavy_as_words_hold, 0, 6);
+    tcase_add_loop_test(sums, smallest_box, 0, 12);
+    tcase_add_loop_test(sums, axes_as_heavy_as_words_hold, 0, 6);
     tcase_add_loop_test(sums, rows_longer_than_a_strip, 0, 18);
     tcase_add_loop_test(sums, rows_of_whole_strips, 0, 5);
     tcase_add_loop_test(sums, small_masks, 0, 13 * 7);
     tcase_add_loop_test(sums, small_weights, 0, 48);
-    tcase_add_loop_test(sums, answers_past_the_cache, 0, 5);
-    tcase_add_test(sums, floats_past_the_cache);
+    tcase_add_loop_test(sums, answers_past_the_cache, 0, 10);
+    tcase_add_loop_test(sums, floats, 0, 12);
     suite_add_tcase(suite, sums);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

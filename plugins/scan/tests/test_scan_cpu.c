@@ -11,6 +11,9 @@
 
 enum { ELEMS = 5000077 };
 
+/* What answers are held against is not what sanitizers are to watch, and most of the time would be spent in it. */
+#define UNWATCHED __attribute__((no_sanitize("address", "undefined")))
+
 /* Element i of the input; sums of them wrap in 32 bits. */
 static int32_t value_at(int64_t i)
 {
@@ -30,7 +33,7 @@ static void *make_input(enum gpurun_dtype dtype)
     return in;
 }
 
-static void expect_sums(const void *out, enum gpurun_dtype dtype, bool is_exclusive)
+UNWATCHED static void expect_sums(const void *out, enum gpurun_dtype dtype, bool is_exclusive)
 {
     uint64_t sum = 0;
 
@@ -92,8 +95,8 @@ static void *make_reals(enum gpurun_dtype dtype)
 }
 
 /* Sums as the proof bounds them, in long double, which holds these exactly enough. */
-static void expect_reals(const void *in, const void *out, enum gpurun_dtype dtype,
-                         enum gpurun_dtype acc, bool is_exclusive)
+UNWATCHED static void expect_reals(const void *in, const void *out, enum gpurun_dtype dtype,
+                                   enum gpurun_dtype acc, bool is_exclusive)
 {
     const long double unit = acc == GPURUN_DOUBLE ? 0x1p-53L : 0x1p-24L;
     long double sum = 0, magnitude = 0;
@@ -142,7 +145,7 @@ END_TEST
 
 /* Numbers that slowly rise, or fall, by ever fewer parts of the range, so that results go on changing; of reals also
  * zeros of either sign, and infinities that change nothing. */
-static void put_element(void *in, enum gpurun_dtype dtype, int64_t i, bool falls)
+UNWATCHED static void put_element(void *in, enum gpurun_dtype dtype, int64_t i, bool falls)
 {
     static const double strange[] = {-INFINITY, 0.0, -0.0, -1.0};
     const uint32_t random = (uint32_t)value_at(i * i + i);
@@ -200,7 +203,7 @@ static void put_nan(void *in, enum gpurun_dtype dtype, int64_t i, uint32_t paylo
         free(all);                                                                                 \
     } while (0)
 
-static void expect_scan(const struct scan_options *o, const struct scan_state *s)
+UNWATCHED static void expect_scan(const struct scan_options *o, const struct scan_state *s)
 {
     switch (s->dtype) {
     case GPURUN_UINT8:
@@ -294,7 +297,7 @@ START_TEST(scans_of_every_bit)
         options.n = past_cache;
         expect_scans(&options, &state);
     }
-    for (options.kind = 0; options.kind < 2; options.kind++)
+    for (options.kind = 0; options.kind < 2 && state.is_real; options.kind++)
         for (int64_t at = 0; at < 70; at += 3) {
             put_nan(input, dtype, 50000 - at, 1 + (uint32_t)at);
             put_nan(input, dtype, 50001 + at, 9);
