@@ -9,9 +9,6 @@ if [ ! -x "$contract" ]; then
     echo "skipped: $contract was not built"
     exit 77
 fi
-# Leaks are looked for in processes of one test each (contract_*): here, where all is one process, the looking dies now and
-# then of threads that end meanwhile.
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 faulty=$GPURUN_BUILD/fakes/faulty/faulty.so mirror=$GPURUN_BUILD/fakes/mirror/mirror.so
 
 begin "what is right passes"
