@@ -4,7 +4,7 @@
  * last number, whichever that is, joins all results in the order of blocks, so that the answer's bits never
  * change. It may wait for results, as whoever makes them took a number before it, so is running: no number
  * of blocks has to run at once.
- * A result is left in words of 32 bits of it and a tag: value and flag are one, so no fence is needed. Tags
+ * A result is left in words of 48 bits of it and a tag: value and flag are one, so no fence is needed. Tags
  * of two launches in a row differ, and each launch writes every word: nothing is cleared between launches.
  */
 #ifndef REDUCE_FINISH_CUH
@@ -46,28 +46,32 @@ reduce_long_end(const struct reduce_long<OP> *run)
     }
 }
 
-typedef unsigned long long reduce_word; /* tag << 32 | 32 bits of a result */
+typedef unsigned long long reduce_word; /* tag << REDUCE_WORD_BITS | so many bits of a result */
 
 enum {
     REDUCE_STATE_HEADER =
         256,            /* bytes of a variant's state before the words; its start is the counter */
     REDUCE_AT_ONCE = 8, /* words that a thread reads before it waits for one */
+    REDUCE_WORD_BYTES = 6,
+    REDUCE_WORD_BITS = 8 * REDUCE_WORD_BYTES,
 };
 
-template <typename ACC> static __host__ __device__ __forceinline__ constexpr int reduce_words()
+/* Of a result of so many bytes. */
+static __host__ __device__ __forceinline__ constexpr int reduce_words(size_t bytes)
 {
-    return (sizeof(ACC) + 3) / 4;
+    return (static_cast<int>(bytes) + REDUCE_WORD_BYTES - 1) / REDUCE_WORD_BYTES;
 }
 
-template <typename ACC> union reduce_parts {
-    unsigned part[reduce_words<ACC>()];
+template <typename ACC> union reduce_bits {
+    unsigned long long part[reduce_words(sizeof(ACC))];
     ACC value;
 };
 
 /* Bytes of state for `blocks` results, or a little more. */
 static inline size_t reduce_finish_state(const struct gpurun_ctx *ctx, unsigned blocks)
 {
-    return REDUCE_STATE_HEADER + blocks * (reduce_acc_bytes(ctx) / 4) * sizeof(reduce_word);
+    return REDUCE_STATE_HEADER +
+           static_cast<size_t>(blocks) * reduce_words(reduce_acc_bytes(ctx)) * sizeof(reduce_word);
 }
 
 /* The block's number, in thread 0; numbers go up to twice the blocks, in one launch to one half of that, in the
@@ -91,17 +95,26 @@ static __device__ __forceinline__ reduce_word *reduce_words_of(void *state, unsi
            static_cast<size_t>(block) * words;
 }
 
+/* Two words are one access, as the last block has thousands of them to make. */
 template <typename ACC>
 static __device__ __forceinline__ void reduce_leave(reduce_word *at, unsigned tag, ACC result)
 {
-    constexpr int words = reduce_words<ACC>();
-    union reduce_parts<ACC> r;
+    constexpr int words = reduce_words(sizeof(ACC));
+    union reduce_bits<ACC> bits = {
+    };
     reduce_word word[words];
 
-    r.value = result;
+    bits.value = result;
 #pragma unroll
-    for (int w = 0; w < words; w++)
-        word[w] = static_cast<reduce_word>(tag) << 32 | r.part[w];
+    for (int w = 0; w < words; w++) {
+        const int part = w * REDUCE_WORD_BITS / 64, done = w * REDUCE_WORD_BITS % 64;
+
+        word[w] = bits.part[part] >> done;
+        if (done > 64 - REDUCE_WORD_BITS)
+            word[w] |= bits.part[part + 1] << (64 - done);
+        word[w] = word[w] << (64 - REDUCE_WORD_BITS) >> (64 - REDUCE_WORD_BITS) |
+                  static_cast<reduce_word>(tag) << REDUCE_WORD_BITS;
+    }
     if constexpr (words == 2)
         asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(word[0]),
                      "l"(word[1])
@@ -113,8 +126,7 @@ static __device__ __forceinline__ void reduce_leave(reduce_word *at, unsigned ta
                          : "memory");
 }
 
-/* Reads the words of a result once. Two are one access, as the last block has thousands of them to make: each word is
- * whole, though the two may not be of one time. Four would take so many registers that others are spilled. */
+/* Reads the words of a result once. Each of two is whole, though they may not be of one time. */
 template <int WORDS>
 static __device__ __forceinline__ void reduce_peek(const reduce_word *at,
                                                    reduce_word (&word)[WORDS])
@@ -136,17 +148,23 @@ static __device__ __forceinline__ void reduce_peek(const reduce_word *at,
 /* Waits for a result whose words have been read once. */
 template <typename ACC>
 static __device__ __forceinline__ ACC reduce_await(const reduce_word *at, unsigned tag,
-                                                   reduce_word (&word)[reduce_words<ACC>()])
+                                                   reduce_word (&word)[reduce_words(sizeof(ACC))])
 {
-    union reduce_parts<ACC> r;
+    union reduce_bits<ACC> bits = {
+    };
 
 #pragma unroll
-    for (int w = 0; w < reduce_words<ACC>(); w++) {
-        while (word[w] >> 32 != tag)
+    for (int w = 0; w < reduce_words(sizeof(ACC)); w++) {
+        const int part = w * REDUCE_WORD_BITS / 64, done = w * REDUCE_WORD_BITS % 64;
+
+        while (word[w] >> REDUCE_WORD_BITS != tag)
             reduce_peek(at, word);
-        r.part[w] = static_cast<unsigned>(word[w]);
+        word[w] = word[w] << (64 - REDUCE_WORD_BITS) >> (64 - REDUCE_WORD_BITS);
+        bits.part[part] |= word[w] << done;
+        if (done > 64 - REDUCE_WORD_BITS)
+            bits.part[part + 1] |= word[w] >> (64 - done);
     }
-    return r.value;
+    return bits.value;
 }
 
 /* The thread's share of the results of all blocks. */
@@ -154,7 +172,7 @@ template <typename OP>
 static __device__ __forceinline__ typename OP::ACC reduce_collect(void *state, unsigned tag)
 {
     typedef typename OP::ACC ACC;
-    constexpr int words = reduce_words<ACC>(), at_once = REDUCE_AT_ONCE / words;
+    constexpr int words = reduce_words(sizeof(ACC)), at_once = REDUCE_AT_ONCE / words;
     struct reduce_long<OP> run = {
         OP::none(), OP::none()
     };
@@ -191,7 +209,7 @@ reduce_hand_in(const struct reduce_job &job, typename OP::ACC total, unsigned cl
 {
     if (gridDim.x > 1) {
         if (threadIdx.x == 0)
-            reduce_leave(reduce_words_of(state, blockIdx.x, reduce_words<typename OP::ACC>()),
+            reduce_leave(reduce_words_of(state, blockIdx.x, reduce_words(sizeof(typename OP::ACC))),
                          reduce_tag(claim), total);
         if (last_claim == 0)
             return;

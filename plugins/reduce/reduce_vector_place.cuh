@@ -10,16 +10,18 @@
 
 enum : unsigned { VECTOR_NO_NUMBER = 0xffffffffu };
 
+enum { VECTOR_AT_ONCE = 6 }; /* words that a thread reads before it waits for one: more would be spilled */
+
 /* The best element of a thread, the first of several, and its number among those of the block. */
 template <typename BITS> struct vector_found {
     BITS key, element;
     unsigned number;
 };
 
-/* What a block leaves: its best element and where that stands in the block. Both are of one size, so that no byte is
- * padding. */
-template <typename BITS> struct vector_left {
-    BITS element, number;
+/* What a block leaves, in few words: its best element and where that stands in the block. */
+template <typename BITS> struct __attribute__((packed)) vector_left {
+    BITS element;
+    uint16_t number;
 };
 
 /* The best of what a thread of the last block has. */
@@ -108,7 +110,7 @@ static __device__ __forceinline__ void vector_gather(const struct reduce_job &jo
                                                      unsigned tag, struct vector_best<OP> *best)
 {
     typedef struct vector_left<typename OP::IN> LEFT;
-    constexpr int words = reduce_words<LEFT>(), at_once = REDUCE_AT_ONCE / words;
+    constexpr int words = reduce_words(sizeof(LEFT)), at_once = VECTOR_AT_ONCE / words;
 
     for (unsigned i = threadIdx.x; i < gridDim.x; i += at_once * VECTOR_BLOCK) {
         reduce_word word[at_once][words];
@@ -178,8 +180,8 @@ vector_leave(const struct reduce_job &job, struct vector_span span, void *state,
         return;
     if (gridDim.x > 1)
         reduce_leave<struct vector_left<BITS>>(
-            reduce_words_of(state, blockIdx.x, reduce_words<struct vector_left<BITS>>()), *tag,
-            {found.element, static_cast<BITS>(number)});
+            reduce_words_of(state, blockIdx.x, reduce_words(sizeof(struct vector_left<BITS>))),
+            *tag, {found.element, static_cast<uint16_t>(number)});
     else
         vector_take<OP>(
             best, found.element,
