@@ -190,31 +190,36 @@ static __device__ __forceinline__ int floats_readers(const struct conv_job &job,
     return min(FLOATS_WARPS, (job.out_elems - tile.e + FLOATS_WARP_ELEMS - 1) / FLOATS_WARP_ELEMS);
 }
 
-/* The end of the lane's sums from element e of row y on. */
-static __device__ __forceinline__ void floats_store(const struct conv_job &job, bool has_all,
-                                                    int32_t e, int32_t y,
-                                                    const float (&sums)[FLOATS_ITEMS])
-{
-    float *to = static_cast<float *>(job.out) + y * job.out_pitch + e;
+/* Where a lane's next results go. */
+struct floats_place {
+    float *to;
+    int32_t e;
+    bool has_all; /* all four are in the answer, and none is of a frame */
+};
 
-    if (has_all) {
-        *reinterpret_cast<float4 *>(to) =
+/* The end of the lane's sums of row y, and on to the next row. */
+static __device__ __forceinline__ void floats_store(const struct conv_job &job, int32_t y,
+                                                    const float (&sums)[FLOATS_ITEMS],
+                                                    struct floats_place *place)
+{
+    if (place->has_all)
+        *reinterpret_cast<float4 *>(place->to) =
             make_float4(fmaf(job.scale, sums[0], job.bias), fmaf(job.scale, sums[1], job.bias),
                         fmaf(job.scale, sums[2], job.bias), fmaf(job.scale, sums[3], job.bias));
-        return;
-    }
+    else
 #pragma unroll
-    for (int k = 0; k < FLOATS_ITEMS; k++)
-        if (e + k < job.out_elems)
-            conv_store<float>(job, e + k, y, sums[k]);
+        for (int k = 0; k < FLOATS_ITEMS; k++)
+            if (place->e + k < job.out_elems)
+                conv_store<float>(job, place->e + k, y, sums[k]);
+    place->to += job.out_pitch;
 }
 
-/* Adds lines r and, if lines go by twos, r + 1 of the stage, and stores the rows that they complete; done: the first. */
+/* Adds a line or, if they go by twos, two, and stores the rows that they complete; done: the first. */
 template <int SIZE, int CHANNELS, bool IS_PRODUCT>
 static __device__ __forceinline__ void
 floats_add(const struct conv_job &job, const struct conv_weights &weights,
-           const struct conv_tile &tile, bool has_all, int32_t e, int done, const float4 *line,
-           float (&sums)[SIZE][FLOATS_ITEMS])
+           const struct conv_tile &tile, int done, const float4 *line,
+           float (&sums)[SIZE][FLOATS_ITEMS], struct floats_place *place)
 {
     constexpr int lead = floats_lead(SIZE, CHANNELS);
     constexpr int spare = lead - floats_reach(SIZE, CHANNELS);
@@ -228,7 +233,7 @@ floats_add(const struct conv_job &job, const struct conv_weights &weights,
     if constexpr (pace == 2) {
         floats_add_pair<SIZE, CHANNELS>(weights, elems, spare, first, sums);
         if (static_cast<unsigned>(done) < tile.rows)
-            floats_store(job, has_all, e, tile.y + done, first);
+            floats_store(job, tile.y + done, first, place);
         done++;
     } else if (IS_PRODUCT) {
         floats_add_product<SIZE, CHANNELS>(weights, elems[0], spare, sums);
@@ -236,7 +241,7 @@ floats_add(const struct conv_job &job, const struct conv_weights &weights,
         floats_add_square<SIZE, CHANNELS>(weights, elems[0], spare, sums);
     }
     if (static_cast<unsigned>(done) < tile.rows)
-        floats_store(job, has_all, e, tile.y + done, sums[SIZE - 1]);
+        floats_store(job, tile.y + done, sums[SIZE - 1], place);
 }
 
 /* A warp's part of the tile. */
@@ -250,7 +255,8 @@ floats_walk(const struct conv_job &job, const struct conv_weights &weights,
     constexpr bool is_paired = floats_is_paired(SIZE, IS_PRODUCT);
     constexpr int unroll = is_paired ? 1 : SIZE; /* 49 weights are much code */
     const int32_t e = tile.e + FLOATS_ITEMS * static_cast<int32_t>(threadIdx.x);
-    const bool has_all = job.border != CONV_FRAME && e + FLOATS_ITEMS <= job.out_elems;
+    struct floats_place place = {static_cast<float *>(job.out) + tile.y * job.out_pitch + e, e,
+                                 job.border != CONV_FRAME && e + FLOATS_ITEMS <= job.out_elems};
     float sums[SIZE][FLOATS_ITEMS] = {};
 
 #pragma unroll 1
@@ -259,8 +265,9 @@ floats_walk(const struct conv_job &job, const struct conv_weights &weights,
 #pragma unroll(unroll)
         for (int r = 0; r < stage_lines; r += is_paired ? 2 : 1)
             floats_add<SIZE, CHANNELS, IS_PRODUCT>(
-                job, weights, tile, has_all, e, s * stage_lines + r - (SIZE - 1),
-                reinterpret_cast<const float4 *>(ring->lines[s % stages][r]) + threadIdx.x, sums);
+                job, weights, tile, s * stage_lines + r - (SIZE - 1),
+                reinterpret_cast<const float4 *>(ring->lines[s % stages][r]) + threadIdx.x, sums,
+                &place);
         conv_leave_stage(s, ring);
     }
 }
