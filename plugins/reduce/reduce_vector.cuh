@@ -19,7 +19,7 @@ template <typename OP> static __host__ __device__ __forceinline__ constexpr int 
     return VECTOR_BYTES / sizeof(typename OP::IN);
 }
 
-/* Tiles of one block at most. A place has twice as many words for the last block to read: half as many blocks. */
+/* Tiles of one block at most. A block takes longer to find its best place than to join: half as many blocks. */
 template <typename OP> static constexpr int vector_tiles_max()
 {
     return OP::PLACE ? 8 : 4;

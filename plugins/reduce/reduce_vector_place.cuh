@@ -175,6 +175,8 @@ vector_leave(const struct reduce_job &job, struct vector_span span, void *state,
     typename OP::IN key = found.key;
     unsigned number = found.number;
 
+    static_assert(vector_tiles_max<OP>() * VECTOR_TILE * vector_width<OP>() <= 1 << 16,
+                  "a number of the block has 16 bits");
     vector_best_of_block(&key, &number);
     if (number != found.number || number == VECTOR_NO_NUMBER)
         return;
