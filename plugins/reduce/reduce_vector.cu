@@ -83,6 +83,9 @@ static void vector_divide(const struct gpurun_ctx *ctx, struct vector_span *span
     const int64_t most = vector_tiles_max<OP>(), early = all - vector_short<OP>() * blocks;
 
     span->tiles = static_cast<unsigned>(tiles < 1 ? 1 : tiles < most ? tiles : most);
+    static_assert(!OP::PLACE ||
+                      vector_tiles_max<OP>() * VECTOR_TILE * vector_width<OP>() <= UINT16_MAX + 1,
+                  "a place in a block has 16 bits");
     span->whole = early > 0 ? static_cast<unsigned>(early / span->tiles) : 0;
 }
 

@@ -10,7 +10,10 @@
 
 enum : unsigned { VECTOR_NO_NUMBER = 0xffffffffu };
 
-enum { VECTOR_AT_ONCE = 6 }; /* words that a thread reads before it waits for one: more would be spilled */
+enum {
+    VECTOR_AT_ONCE =
+        6, /* words that a thread reads before it waits for one: more would be spilled */
+};
 
 /* The best element of a thread, the first of several, and its number among those of the block. */
 template <typename BITS> struct vector_found {
@@ -175,8 +178,6 @@ vector_leave(const struct reduce_job &job, struct vector_span span, void *state,
     typename OP::IN key = found.key;
     unsigned number = found.number;
 
-    static_assert(vector_tiles_max<OP>() * VECTOR_TILE * vector_width<OP>() <= 1 << 16,
-                  "a number of the block has 16 bits");
     vector_best_of_block(&key, &number);
     if (number != found.number || number == VECTOR_NO_NUMBER)
         return;
