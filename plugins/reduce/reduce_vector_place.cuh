@@ -11,8 +11,7 @@
 enum : unsigned { VECTOR_NO_NUMBER = 0xffffffffu };
 
 enum {
-    VECTOR_AT_ONCE =
-        6, /* words that a thread reads before it waits for one: more would be spilled */
+    VECTOR_AT_ONCE = 6, /* words that a thread reads before it waits; more would be spilled */
 };
 
 /* The best element of a thread, the first of several, and its number among those of the block. */
