@@ -31,9 +31,27 @@ static bool has_small_weights(const struct conv_cpu *cpu)
            (tail->shift == 0 || 255 * mask->magnitude + (double)llabs(tail->add) <= INT16_MAX);
 }
 
+bool conv_cpu_is_unsigned(const struct conv_cpu *cpu)
+{
+    return cpu->is_narrow && cpu->tail.shift > 0;
+}
+
+bool conv_cpu_is_product5(const struct conv_cpu *cpu)
+{
+    const struct conv_mask *mask = cpu->mask;
+    int32_t row = 0;
+
+    if (!mask->is_separable || mask->width != 5 || mask->height != 5)
+        return false;
+    for (int j = 0; j < mask->width; j++)
+        row += abs(mask->row[j]);
+    return row <= CONV_CPU_BYTES_MAGNITUDE && (conv_cpu_is_unsigned(cpu) || has_small_weights(cpu));
+}
+
 bool conv_cpu_use_bytes(struct conv_cpu *cpu)
 {
-    if (cpu->level == CONV_CPU_PLAIN || (!has_small_weights(cpu) && !conv_cpu_is_box3(cpu)))
+    if (cpu->level == CONV_CPU_PLAIN ||
+        (!has_small_weights(cpu) && !conv_cpu_is_box3(cpu) && !conv_cpu_is_product5(cpu)))
         return false;
     if (cpu->level == CONV_CPU_AVX2)
         conv_cpu_use_bytes_avx2(cpu);

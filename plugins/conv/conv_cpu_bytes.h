@@ -25,6 +25,12 @@ enum {
 
 bool conv_cpu_is_box3(const struct conv_cpu *cpu);
 
+/* A product of 5 x 5, whose sums along the row fit 16 bits too. */
+bool conv_cpu_is_product5(const struct conv_cpu *cpu);
+
+/* Whether sums, with what is added, are 0 to 2^16 - 1, and are shifted. Else they have a sign. */
+bool conv_cpu_is_unsigned(const struct conv_cpu *cpu);
+
 void conv_cpu_use_bytes_avx2(struct conv_cpu *cpu);
 void conv_cpu_use_bytes_avx512(struct conv_cpu *cpu);
 

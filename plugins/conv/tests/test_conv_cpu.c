@@ -79,13 +79,12 @@ static int64_t sum_at(const struct job *job, int64_t y, int64_t e)
     return sum;
 }
 
-/* floor(sum / 2^shift + 100.5), or without the 100 where no whole number is added, with ties to even on request,
+/* floor((sum * multiplier + add) / 2^shift), or where half of 2^shift in `add` rounds, with ties to even on request,
  * saturated. */
 static int result_of(int64_t sum, const struct conv_tail *tail)
 {
-    const double bias = (double)(tail->add >> tail->shift);
-    const double exact = (double)sum * tail->multiplier * ldexp(1, -tail->shift) + bias;
-    const double result = tail->is_even ? rint(exact) : floor(exact + 0.5);
+    const double exact = ldexp((double)sum * tail->multiplier + (double)tail->add, -tail->shift);
+    const double result = tail->is_even ? rint(exact - 0.5) : floor(exact);
 
     return result < 0 ? 0 : result > 255 ? 255 : (int)result;
 }
@@ -384,6 +383,44 @@ START_TEST(small_masks)
 }
 END_TEST
 
+/* Products of five and five weights, whose sums fit 16 bits, with and without a sign, just so and just not: white
+ * above and noise below. */
+START_TEST(small_products)
+{
+    static const char *const masks[] = {
+        "gaussian5",
+        "sobel_x5",
+        "sobel_y5",
+        "2 4 6 8 10 / 1 2 3 4 5 / 0 0 0 0 0 / 4 8 12 16 20 / 3 6 9 12 15",
+        "5 10 15 10 5 / 1 2 3 2 1 / 2 4 6 4 2 / 3 6 9 6 3 / 4 8 12 8 4",
+        "1 2 1 2 1 / -2 -4 -2 -4 -2 / 3 6 3 6 3 / 1 2 1 2 1 / 5 10 5 10 5",
+        "0 0 1 0 0 / 0 0 100 0 0 / 0 0 55 0 0 / 0 0 100 0 0 / 0 0 1 0 0",
+        "0 0 1 0 0 / 0 0 100 0 0 / 0 0 56 0 0 / 0 0 100 0 0 / 0 0 1 0 0",
+        "0 0 0 0 0 / 0 0 0 0 0 / 63 1 0 1 63 / 0 0 0 0 0 / 63 1 0 1 63",
+        "0 0 0 0 0 / 0 0 0 0 0 / 64 0 1 0 64 / 0 0 0 0 0 / 0 0 0 0 0"};
+    static const struct conv_tail tails[] = {
+        {.multiplier = 1},
+        {.add = 128, .multiplier = 1, .shift = 8},
+        {.multiplier = 1, .shift = 1},
+        {.add = 255, .multiplier = 1, .shift = 7},
+        {.add = 256, .multiplier = 1, .shift = 7},
+        {.add = -3000, .multiplier = 1, .shift = 5},
+        {.add = 128, .multiplier = 1, .shift = 8, .is_even = true},
+    };
+    enum { WIDTH = 220, HEIGHT = 150, CHANNELS = 3 };
+    uint8_t *image = make_image(WIDTH * HEIGHT * CHANNELS);
+    struct job *job = job_new(masks[_i], WIDTH, HEIGHT, _i % 2 == 0 ? CHANNELS : 1, image);
+
+    memset(image, 255, WIDTH * 30 * CHANNELS);
+    for (size_t k = 0; k < GPURUN_COUNT(tails); k++) {
+        job->state.tail = tails[k];
+        expect_rows(job, 1);
+    }
+    job_free(job);
+    free(image);
+}
+END_TEST
+
 /* Masks whose sums fit 16 bits, just so and just not, of pairs of taps and with one left over. */
 START_TEST(small_weights)
 {
@@ -481,6 +518,7 @@ int main(void)
     tcase_add_loop_test(sums, rows_longer_than_a_strip, 0, 18);
     tcase_add_loop_test(sums, rows_of_whole_strips, 0, 5);
     tcase_add_loop_test(sums, small_masks, 0, 13 * 7);
+    tcase_add_loop_test(sums, small_products, 0, 10);
     tcase_add_loop_test(sums, small_weights, 0, 48);
     tcase_add_loop_test(sums, answers_past_the_cache, 0, 10);
     tcase_add_loop_test(sums, floats, 0, 12);
