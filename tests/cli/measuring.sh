@@ -148,7 +148,7 @@ run "$FAKE" --json mirror.ini -s cache=cold
 expect_exit 0
 expect_of copy 'r["cache"] == "cold"'
 # The system may not know the size of the CPU's caches: then its case says hot.
-expect_of cpu 'r["cache"] in ("cold", "hot")'
+expect_of cpu 'r["cache"] in ("cold", "hot") and r["limit"]["copy_ms"]["n"] == 7'
 begin "cache = cold, too little memory"
 GPURUN_FAKE_DEVICE=small run "$FAKE" --json mirror.ini -s cache=cold
 expect_exit 1

@@ -98,6 +98,8 @@ START_TEST(test_on_the_host)
     if (!(timing_cache_bytes(&none, SIDE_HOST) > 0))
         return; /* the system does not say */
     ck_assert_int_eq(runs_on_host(2, 0), 2);
+    ck_assert_int_eq(runs_on_host(2, 1.99), 4);
+    ck_assert_int_eq(runs_on_host(2, 2), 2);
     ck_assert_int_eq(runs_on_host(2, 99), 2);
     ck_assert_int_eq(runs_on_host(2, 100), 1);
     ck_assert_int_eq(runs_on_host(2.01, 0), 1);
