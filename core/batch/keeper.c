@@ -20,39 +20,11 @@ static const double STRAYS_S = 1; /* for so long the keeper ends processes that 
 
 /* --- memory --- */
 
-/* The number behind `name` in a file of lines "Name:   123 kB", in bytes; 0 when it is not there. */
-static uint64_t read_field(FILE *f, const char *name)
-{
-    char line[256];
-    const size_t length = strlen(name);
-
-    rewind(f);
-    while (fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, name, length) == 0)
-            return strtoull(line + length, NULL, 10) * 1024;
-    return 0;
-}
-
-/* What would be lost with the worker: pages of files come back by themselves. */
-static uint64_t memory_of(pid_t pid)
-{
-    char path[64];
-    FILE *f;
-    uint64_t bytes;
-
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    if ((f = fopen(path, "re")) == NULL)
-        return 0;
-    bytes = read_field(f, "RssAnon:") + read_field(f, "RssShmem:") + read_field(f, "VmSwap:");
-    fclose(f);
-    return bytes;
-}
-
 /* Looks at the worker, and says in how many seconds to look again: before it can have come to the limit. */
 static double look(struct keeper_page *page, pid_t worker)
 {
     const uint64_t limit = machine_proc_is_ours() ? page->limit : 0;
-    const uint64_t taken = limit > 0 ? memory_of(worker) : 0;
+    const uint64_t taken = limit > 0 ? machine_memory(worker) : 0;
     double pause;
 
     if (limit == 0)

@@ -1,12 +1,12 @@
 #include "batch/worker.h"
 
-#include "batch/available.h"
 #include "batch/keeper.h"
 #include "batch/spawn.h"
 #include "job/memory.h"
 #include "job/value.h"
 #include "plan/registry.h"
 #include "report/describe.h"
+#include "run/available.h"
 #include "run/guard.h"
 #include "run/record.h"
 #include "run/runner.h"
@@ -144,8 +144,10 @@ static void time_cpu(void *user, bool begin)
 static void run_job(struct server *s, const struct job *job, const json_t *command, json_t *end)
 {
     const struct runner_listener listener = {say, time_cpu, s};
-    const struct runner_order order = {json_object_get(command, "skip"), device_of(command),
-                                       json_integer_value(json_object_get(command, "sharers"))};
+    const struct runner_order order = {
+        json_object_get(command, "skip"), device_of(command),
+        json_integer_value(json_object_get(command, "sharers")),
+        (uint64_t)json_integer_value(json_object_get(command, "memory"))};
     struct loaded *l = load(s, job->core.plugin);
     enum runner_end how;
 
@@ -336,11 +338,15 @@ static void set_limit(struct worker *w, uint64_t limit)
 
 bool worker_command(struct worker *w, const struct plan *plan, json_t *command)
 {
+    uint64_t limit;
+
     if (w->pid == 0 && !worker_start(w, plan)) {
         json_decref(command);
         return false;
     }
-    set_limit(w, memory_limit(w, plan, command));
+    limit = memory_limit(w, plan, command);
+    json_object_set_new(command, "memory", json_integer((json_int_t)limit));
+    set_limit(w, limit);
     return channel_send(w->fd, command);
 }
 

@@ -46,6 +46,20 @@ static double limit_rate(const json_t *record)
     return 100 * rate / percent;
 }
 
+/* Whether the limit of these records is the CPU's: beside a device it is no measure. */
+static bool are_all_cpu(const json_t *records)
+{
+    json_t *record;
+    size_t i;
+
+    json_array_foreach((json_t *)records, i, record)
+    {
+        if (!is_cpu(record))
+            return false;
+    }
+    return true;
+}
+
 /* --- jobs that belong together --- */
 
 static bool is_axis(const void *user, const char *key, size_t length)
@@ -160,6 +174,7 @@ static void keep(json_t *charts, json_t *chart, size_t least)
 static void add_ladder(json_t *charts, const json_t *records)
 {
     json_t *job = largest_of(records), *record, *chart;
+    const bool is_of_cpu = are_all_cpu(job);
     const char *unit = "";
     double limit = 0;
     size_t i;
@@ -172,7 +187,8 @@ static void add_ladder(json_t *charts, const json_t *records)
 
         if (rate > 0)
             add_series(chart, json_text_at(record, "variant"), json_pack("[f]", rate));
-        limit = limit > 0 ? limit : limit_rate(record);
+        if (limit <= 0 && is_cpu(record) == is_of_cpu)
+            limit = limit_rate(record);
     }
     if (limit > 0)
         json_object_set_new(chart, "limit", json_real(limit));
@@ -203,7 +219,7 @@ static json_t *sort_points(json_t *points)
     return sorted;
 }
 
-/* [n, time] in order of n; and into `limits`, once for each n, what the time would be at the limit. */
+/* [n, time] in order of n; and into `limits`, unless it is NULL, once for each n, what the time would be at the limit. */
 static json_t *points_of(const json_t *records, json_t *limits)
 {
     json_t *points = json_array(), *record;
@@ -219,7 +235,7 @@ static json_t *points_of(const json_t *records, json_t *limits)
             continue;
         json_array_append_new(points, json_pack("[ff]", n, ms));
         snprintf(key, sizeof key, "%.17g", n);
-        if (percent > 0 && json_object_get(limits, key) == NULL)
+        if (limits != NULL && percent > 0 && json_object_get(limits, key) == NULL)
             json_object_set_new(limits, key, json_pack("[ff]", n, ms * percent / 100));
     }
     return sort_points(points);
@@ -279,7 +295,7 @@ static void add_lines(json_t *charts, const char *family, const json_t *records)
 {
     json_t *strategies = split_by(records, strategies_name), *variants, *part, *inner;
     json_t *chart = new_chart("lines", family, "n"), *limits = json_object();
-    const bool has_many = json_object_size(strategies) > 1;
+    const bool has_many = json_object_size(strategies) > 1, is_of_cpu = are_all_cpu(records);
     const char *strategy, *variant;
 
     json_object_set_new(chart, "y", json_string("median ms"));
@@ -287,7 +303,8 @@ static void add_lines(json_t *charts, const char *family, const json_t *records)
     {
         variants = split_by(part, variant_of);
         json_object_foreach(variants, variant, inner)
-            add_line(chart, has_many ? strategy : "", inner, limits);
+            add_line(chart, has_many ? strategy : "", inner,
+                     is_cpu(json_array_get(inner, 0)) == is_of_cpu ? limits : NULL);
         json_decref(variants);
     }
     add_limit_line(chart, limits);

@@ -359,6 +359,8 @@ static void print_doubts(const json_t *rows)
         }
         if (json_text_at(row, "launch_note")[0] != '\0')
             printf("  %s: %s\n", json_text_at(row, "variant"), json_text_at(row, "launch_note"));
+        if (json_text_at(row, "limit_note")[0] != '\0')
+            printf("  %s: %s\n", json_text_at(row, "variant"), json_text_at(row, "limit_note"));
         if (json_text_at(row, "path")[0] != '\0')
             printf("  %s: by %s\n", json_text_at(row, "variant"), json_text_at(row, "path"));
         if (json_text_at(row, "auto")[0] != '\0')

@@ -4,7 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+enum {
+    ALIGNMENT = 4096,    /* of host allocations */
+    HUGE_PAGE = 2 << 20, /* of large ones */
+};
 
 /* From `from` up, the first processor that is in the set or, where `in` is 0, is not. */
 static int next_cpu(const cpu_set_t *set, int from, int in)
@@ -48,6 +54,52 @@ void machine_governor(char *text, size_t size)
         text[0] = '\0';
     text[strcspn(text, "\n")] = '\0';
     fclose(f);
+}
+
+/* The number behind `name` in a file of lines "Name:   123 kB", in bytes; 0 when it is not there. */
+static uint64_t read_field(FILE *f, const char *name)
+{
+    char line[256];
+    const size_t length = strlen(name);
+
+    rewind(f);
+    while (fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, name, length) == 0)
+            return strtoull(line + length, NULL, 10) * 1024;
+    return 0;
+}
+
+uint64_t machine_memory(pid_t pid)
+{
+    char path[64];
+    FILE *f;
+    uint64_t bytes;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    if ((f = fopen(path, "re")) == NULL)
+        return 0;
+    bytes = read_field(f, "RssAnon:") + read_field(f, "RssShmem:") + read_field(f, "VmSwap:");
+    fclose(f);
+    return bytes;
+}
+
+long machine_cache(void)
+{
+    const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+
+    return l3 > l2 ? l3 : l2 > 0 ? l2 : 0;
+}
+
+/* As NumPy does: with small pages the baseline would wait for address translation. */
+void *machine_allocate(size_t bytes)
+{
+    const size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+    const size_t whole = (bytes + alignment) / alignment * alignment;
+    void *memory = aligned_alloc(alignment, whole);
+
+    if (memory != NULL && alignment == HUGE_PAGE)
+        madvise(memory, whole, MADV_HUGEPAGE);
+    return memory;
 }
 
 bool machine_proc_is_ours(void)

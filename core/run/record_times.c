@@ -56,34 +56,33 @@ static json_t *throughput_json(const struct run *run, double median_ms)
                      json_number(w->elements / seconds));
 }
 
-/* The ceiling that fits what the job moves: a copy where it writes about as much as it reads, a write where it
- * reads nothing. */
-static enum yardstick ceiling_of(const struct gpurun_work *w)
+static const struct ceiling *ceiling_of(const struct run *run, const struct run_case *c)
 {
-    if (w->bytes_read <= 0)
-        return YARDSTICK_WRITE;
-    return w->bytes_written > w->bytes_read / 2 ? YARDSTICK_COPY : YARDSTICK_READ;
+    return &run->ceilings[c->variant ? SIDE_DEVICE : SIDE_HOST];
 }
 
 static json_t *limit_json(const struct run *run, const struct run_case *c)
 {
     const struct gpurun_work *w = &run->ctx.work;
+    const struct ceiling *ceiling = ceiling_of(run, c);
     static const char *const kinds[] = {"read", "copy", "write"};
-    const enum yardstick ceiling = ceiling_of(w);
-    const double scale = (w->bytes_read + w->bytes_written) / (double)run->ceiling_bytes;
-    const struct stats ratio = stats_of_ratio(&run->yardstick_ms[ceiling], &c->time_ms);
+    static const char *const times[] = {"read_ms", "copy_ms", "write_ms"};
+    const enum yardstick kind = ceiling_kind(w);
+    const double scale = (w->bytes_read + w->bytes_written) / (double)ceiling->bytes;
+    const struct stats ratio = stats_of_ratio(&ceiling->ms[kind], &c->time_ms);
     json_t *limit;
 
-    if (run->ceiling_bytes == 0 || ratio.n == 0)
+    if (ceiling->bytes == 0 || ratio.n == 0)
         return json_null();
-    limit = json_pack(
-        "{sssIsososososo}", "kind", kinds[ceiling], "bytes", (json_int_t)run->ceiling_bytes,
-        "percent", json_number(100 * scale * ratio.median), "percent_low",
-        json_number(100 * scale * ratio.low), "percent_high", json_number(100 * scale * ratio.high),
-        "read_ms", stats_json(&run->yardstick_ms[YARDSTICK_READ]), "copy_ms",
-        stats_json(&run->yardstick_ms[YARDSTICK_COPY]));
-    if (ceiling == YARDSTICK_WRITE)
-        json_object_set_new(limit, "write_ms", stats_json(&run->yardstick_ms[YARDSTICK_WRITE]));
+    limit = json_pack("{sssIsososo}", "kind", kinds[kind], "bytes", (json_int_t)ceiling->bytes,
+                      "percent", json_number(100 * scale * ratio.median), "percent_low",
+                      json_number(100 * scale * ratio.low), "percent_high",
+                      json_number(100 * scale * ratio.high));
+    for (int y = YARDSTICK_READ; y <= YARDSTICK_WRITE; y++)
+        if (ceiling->ms[y].count > 0)
+            json_object_set_new(limit, times[y], stats_json(&ceiling->ms[y]));
+    if (c->variant == NULL && kind != YARDSTICK_READ)
+        json_object_set_new(limit, "past_caches", json_boolean(ceiling->past_caches));
     return limit;
 }
 
@@ -148,7 +147,8 @@ static void add_reading(json_t *record, const struct run *run, const struct run_
     if (t->note[0] != '\0')
         json_object_set_new(record, "launch_note", json_text(t->note));
     json_object_set_new(record, "runs_per_sample", json_integer(t->repeats));
-    json_object_set_new(record, "empty_ms", stats_json(&run->yardstick_ms[YARDSTICK_NOTHING]));
+    json_object_set_new(record, "empty_ms",
+                        stats_json(&run->ceilings[SIDE_DEVICE].ms[YARDSTICK_NOTHING]));
     if (run->core.warmup == GPURUN_AUTO)
         json_object_set_new(record, "settled", json_boolean(run->is_settled));
     if (state != NULL)
@@ -171,7 +171,7 @@ static bool is_suspect(const json_t *record)
     const json_t *limit = json_object_get(record, "limit");
 
     return json_number_value(json_object_get(limit, "bytes")) >= SUSPECT_BYTES &&
-           json_number_value(json_object_get(limit, "percent")) > SUSPECT_PERCENT;
+           json_number_value(json_object_get(limit, "percent_low")) > SUSPECT_PERCENT;
 }
 
 static void add_flags(json_t *record, const struct run *run, const struct run_case *c)
@@ -205,7 +205,9 @@ void record_times(json_t *record, const struct run *run, const struct run_case *
     json_object_set_new(record, "end_to_end_ms",
                         stats_json(c->variant ? &c->end_to_end_ms : &c->time_ms));
     json_object_set_new(record, "throughput", throughput_json(run, t.median));
-    json_object_set_new(record, "limit", c->variant ? limit_json(run, c) : json_null());
+    json_object_set_new(record, "limit", limit_json(run, c));
+    if (ceiling_of(run, c)->note[0] != '\0')
+        json_object_set_new(record, "limit_note", json_text(ceiling_of(run, c)->note));
     json_object_set_new(record, "versus", versus_json(run, c));
     add_reading(record, run, c);
     add_flags(record, run, c);

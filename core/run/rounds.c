@@ -19,6 +19,9 @@ static const double AUTO_LEAST_S = 0.5, AUTO_MOST_S = 3; /* of repeat = auto */
 static const double PRECISE = 0.005; /* half width of the median's interval, over the median */
 static const double WARM_MOST_S = 0.5, STEADY = 0.01;
 
+/* In a round's order, beside the numbers of cases and of the device's yardsticks: the host's. */
+enum { HOST_YARDSTICK = -1 - YARDSTICKS };
+
 /* splitmix64: the order of a round is the seed's, so that it can be had again. */
 static uint64_t next_random(uint64_t *state)
 {
@@ -27,29 +30,6 @@ static uint64_t next_random(uint64_t *state)
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
     return z ^ (z >> 31);
-}
-
-/* GPU cases and the yardsticks in random order; the CPU last, so that its long turn does not stand between
- * two that are compared. A yardstick y is -1 - y. Returns how many. */
-static int shuffle_round(struct run *run, uint64_t *random, int *order)
-{
-    int count = 0;
-
-    for (int i = 0; i < run->case_count; i++)
-        if (run->cases[i].variant != NULL && case_is_live(&run->cases[i]))
-            order[count++] = i;
-    for (int y = 0, cases = count; y < YARDSTICKS && cases > 0; y++)
-        order[count++] = -1 - y;
-    for (int i = count - 1; i > 0; i--) {
-        const int k = (int)(next_random(random) % (uint64_t)(i + 1)), swap = order[i];
-
-        order[i] = order[k];
-        order[k] = swap;
-    }
-    for (int i = 0; i < run->case_count; i++)
-        if (run->cases[i].variant == NULL && case_is_live(&run->cases[i]))
-            order[count++] = i;
-    return count;
 }
 
 struct rounds {
@@ -65,7 +45,9 @@ struct rounds {
 /* A case far slower than its share of the time sits rounds out once it has enough samples. */
 static bool sits_out(const struct rounds *r, const struct run_case *c)
 {
-    const int shares = r->run->case_count + (r->run->device != NULL); /* one for the yardsticks */
+    const bool has_host = r->run->ceilings[SIDE_HOST].memory != NULL;
+    const int shares = /* one for the yardsticks of each side */
+        r->run->case_count + (r->run->device != NULL) + has_host;
 
     return c->time_ms.count >= ENOUGH && c->spent_s > r->limit_s / shares;
 }
@@ -76,6 +58,44 @@ static bool all_sit_out(const struct rounds *r)
         if (case_is_live(&r->run->cases[i]) && !sits_out(r, &r->run->cases[i]))
             return false;
     return true;
+}
+
+/* The baseline's case, while it is one; else NULL. */
+static struct run_case *live_cpu(struct run *run)
+{
+    for (int i = 0; i < run->case_count; i++)
+        if (run->cases[i].variant == NULL && case_is_live(&run->cases[i]))
+            return &run->cases[i];
+    return NULL;
+}
+
+/* GPU cases and the device's yardsticks in random order; the CPU and its yardstick last, so that their long turn does
+ * not stand between two that are compared. A yardstick y of the device is -1 - y. Returns how many. */
+static int shuffle_round(const struct rounds *r, uint64_t *random, bool last, int *order)
+{
+    struct run *run = r->run;
+    const struct run_case *cpu = live_cpu(run);
+    int count = 0;
+
+    for (int i = 0; i < run->case_count; i++)
+        if (run->cases[i].variant != NULL && case_is_live(&run->cases[i]))
+            order[count++] = i;
+    for (int y = 0, cases = count; y < YARDSTICKS && cases > 0; y++)
+        order[count++] = -1 - y;
+    for (int i = count - 1; i > 0; i--) {
+        const int k = (int)(next_random(random) % (uint64_t)(i + 1)), swap = order[i];
+
+        order[i] = order[k];
+        order[k] = swap;
+    }
+    if (cpu != NULL && (last || !sits_out(r, cpu))) {
+        const int is_first = (int)(next_random(random) % 2);
+
+        order[count + !is_first] = HOST_YARDSTICK;
+        order[count + is_first] = (int)(cpu - run->cases);
+        count += 2;
+    }
+    return count;
 }
 
 /* One case's turn. A failure that is not the device's ends the case alone. */
@@ -93,17 +113,35 @@ static enum gpurun_status take_turn(struct rounds *r, struct run_case *c, int ro
     return status == GPURUN_DEVICE ? status : GPURUN_OK;
 }
 
+/* In the name of the baseline. */
+static enum gpurun_status read_host(struct rounds *r, int round)
+{
+    struct run_case *cpu = live_cpu(r->run);
+
+    if (cpu == NULL)
+        return GPURUN_OK;
+    r->enter(r->user, cpu, "rounds");
+    return ceiling_read(r->run, SIDE_HOST, ceiling_kind(&r->run->ctx.work), round);
+}
+
+/* The last one begins with the host's yardstick, whose memory then is free: the proofs may need it. */
 static enum gpurun_status one_round(struct rounds *r, uint64_t *random, bool last)
 {
-    int order[CASES_MAX + YARDSTICKS];
-    const int round = r->run->rounds, count = shuffle_round(r->run, random, order);
+    int order[CASES_MAX + YARDSTICKS + 1];
+    const int round = r->run->rounds, count = shuffle_round(r, random, last, order);
 
+    if (last) {
+        GPURUN_TRY(read_host(r, round));
+        ceiling_end(r->run, SIDE_HOST);
+    }
     GPURUN_TRY(sample_wake(r->run));
     for (int i = 0; i < count; i++) {
         struct run_case *c = order[i] < 0 ? NULL : &r->run->cases[order[i]];
 
-        if (c == NULL)
-            GPURUN_TRY(sample_yardstick(r->run, (enum yardstick)(-1 - order[i]), round));
+        if (order[i] == HOST_YARDSTICK)
+            GPURUN_TRY(read_host(r, round));
+        else if (c == NULL)
+            GPURUN_TRY(ceiling_read(r->run, SIDE_DEVICE, (enum yardstick)(-1 - order[i]), round));
         else if (last || !sits_out(r, c))
             GPURUN_TRY(take_turn(r, c, round, last));
     }
@@ -117,16 +155,20 @@ static enum gpurun_status warm_case(struct run *run, struct run_case *c)
 {
     const int64_t runs = run->core.warmup == GPURUN_AUTO ? WARM_RUNS : run->core.warmup;
     const double start = now_s();
+    double began = start, ended = start;
 
     for (int64_t k = 0; k < runs; k++) {
         guard_restore();
+        began = now_s();
         GPURUN_TRY(case_run(run, c));
         if (c->variant != NULL)
             GPURUN_TRY(device_api.sync(run->device, &run->why));
-        if (now_s() - start > run->core.max_time / (run->case_count + 1))
+        ended = now_s();
+        if (ended - start > run->core.max_time / (run->case_count + 1))
             break;
     }
-    return c->variant ? sample_prepare(run, c) : GPURUN_OK;
+    GPURUN_TRY(sample_prepare(run, c, (ended - began) * 1e3));
+    return c->variant ? GPURUN_OK : ceiling_begin(run, SIDE_HOST);
 }
 
 static double median_of_passes(const double *passes, int first)

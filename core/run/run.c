@@ -464,8 +464,8 @@ void run_finish(struct run *run)
         json_decref(run->cases[i].answer);
     }
     device_state_free(&run->device_state);
-    for (int y = 0; y < YARDSTICKS; y++)
-        samples_free(&run->yardstick_ms[y]);
+    for (int i = 0; i < SIDES * YARDSTICKS; i++)
+        samples_free(&run->ceilings[i / YARDSTICKS].ms[i % YARDSTICKS]);
     free(run->ctx.options);
     free(run->ctx.state);
 }

@@ -7,22 +7,13 @@
 #include "measure/stats.h"
 #include "plan/job.h"
 #include "plan/registry.h"
+#include "run/ceiling.h"
 #include "run/device.h"
 #include "run/device_state.h"
 #include "run/generate.h"
 #include "run/sharing.h"
-#include "run/timing.h"
 
 enum { TENSORS_MAX = 16, CASES_MAX = 64, WRONG_SHOWN = 10 };
-/* What is read in every round beside the cases: the job's bytes read, and copied, and nothing at all. */
-enum yardstick {
-    YARDSTICK_READ,
-    YARDSTICK_COPY,
-    YARDSTICK_WRITE, /* of jobs that read nothing */
-    YARDSTICK_NOTHING,
-    YARDSTICKS
-};
-
 enum { HASH_TEXT = 17 }; /* a hash in hexadecimal, with its end */
 
 /* A tensor with the allocations behind it. The tensor is first: the plugin holds a pointer to it. */
@@ -62,7 +53,7 @@ struct run_case {
     struct gpurun_proof proof;
     char wrong[WRONG_SHOWN][200]; /* the first wrong elements */
     struct samples time_ms, end_to_end_ms, upload_ms, download_ms;
-    struct timing timing; /* of a variant: how it is read */
+    struct timing timing; /* how it is read */
     const char *cache;    /* what a timed run found there, "hot" or "cold" */
     size_t state_bytes, scratch_bytes, in_use_bytes; /* device memory, see record_times.c */
     double spent_s;
@@ -92,12 +83,10 @@ struct run {
     char chosen_by[400]; /* with variant = auto: what chose the variant, see choose.h; "" before */
     void *scratch;
     size_t scratch_bytes;
-    void *ceiling; /* device memory for the read, copy and write ceilings */
-    size_t ceiling_bytes;
-    struct timing yardsticks[YARDSTICKS];
-    struct samples yardstick_ms[YARDSTICKS];
-    void *overwritten; /* device memory, see timing.c */
-    void *spoiler;     /* host memory that pushes the CPU's caches out, see sample.c */
+    struct ceiling ceilings[SIDES];
+    uint64_t memory_bytes; /* that the process may take; 0: nobody says */
+    void *overwritten;     /* device memory, see timing.c */
+    void *spoiler;         /* host memory that pushes the CPU's caches out, see sample.c */
     size_t spoiler_bytes;
     int rounds;
     double waited_s; /* for others that timed the CPU: no part of any measure of time */

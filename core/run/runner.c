@@ -404,6 +404,7 @@ enum runner_end runner_run(const struct job *job, const struct plugin *plugin,
     struct tm utc;
 
     status = run_prepare(&r->run, job, plugin, &faults);
+    r->run.memory_bytes = order->memory;
     strftime(r->run.started, sizeof r->run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     if (status != GPURUN_OK)
         run_fail(&r->run, status, "%s", faults.texts[0]);
@@ -495,7 +496,7 @@ static void silence(void *user, json_t *message)
 json_t *runner_identify(const struct job *job, const struct plugin *plugin, int device)
 {
     const struct runner_listener nobody = {silence, NULL, NULL};
-    const struct runner_order order = {NULL, device, 1};
+    const struct runner_order order = {NULL, device, 1, 0};
     struct runner *r = make_runner(&order, &nobody);
     struct faults faults = {0};
     struct why no_gpu;

@@ -25,6 +25,7 @@ struct runner_order {
     const json_t *skip; /* an array: names of cases that are not run again */
     int device;         /* for a job that leaves it open */
     int64_t sharers;    /* workers on the same CPUs, this one among them */
+    uint64_t memory;    /* bytes that the process may take; 0: nobody says */
 };
 
 enum runner_end {

@@ -3,113 +3,36 @@
 #include "run/answer.h"
 #include "run/case.h"
 #include "run/guard.h"
+#include "run/machine.h"
 #include "run/tensors.h"
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { COPY_ROUNDS = 5 }; /* rounds in which upload and download are timed apart */
-
-/* --- yardsticks --- */
-
-static enum gpurun_status read_ceiling(struct run *run, void *user)
-{
-    (void)user;
-    return device_api.read(run->device, run->ceiling, run->ceiling_bytes, &run->why);
-}
-
-static enum gpurun_status copy_ceiling(struct run *run, void *user)
-{
-    const size_t half = run->ceiling_bytes / 2;
-
-    (void)user;
-    return device_api.copy(run->device, (char *)run->ceiling + half, run->ceiling, half, &run->why);
-}
-
-static enum gpurun_status write_ceiling(struct run *run, void *user)
-{
-    (void)user;
-    return device_api.fill(run->device, run->ceiling, 0x5A, run->ceiling_bytes, &run->why);
-}
-
-static enum gpurun_status do_nothing(struct run *run, void *user)
-{
-    (void)run;
-    (void)user;
-    return GPURUN_OK;
-}
-
-/* Room to read and copy as many bytes as the job moves; less where the device has not that much. */
-static void allocate_ceiling(struct run *run)
-{
-    const double wanted = run->ctx.work.bytes_read + run->ctx.work.bytes_written;
-    const size_t most = device_api.free_bytes(run->device) / 2;
-    struct why why;
-
-    run->ceiling_bytes = wanted < (double)most ? (size_t)wanted / 32 * 32 : most / 32 * 32;
-    if (run->ceiling_bytes == 0 ||
-        device_api.alloc(run->device, run->ceiling_bytes, &run->ceiling, &why) != GPURUN_OK ||
-        device_api.fill(run->device, run->ceiling, 0x5A, run->ceiling_bytes, &why) != GPURUN_OK)
-        run->ceiling_bytes = 0;
-}
-
-static bool has_yardstick(const struct run *run, enum yardstick which)
-{
-    if (which == YARDSTICK_WRITE && run->ctx.work.bytes_read > 0)
-        return false;
-    return which == YARDSTICK_NOTHING || run->ceiling_bytes > 0;
-}
 
 /* As much host memory as pushes everything out of the last of the CPU's caches that the system knows; none
  * where it knows none. */
 static void allocate_spoiler(struct run *run)
 {
-    const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    const long last = l3 > l2 ? l3 : l2;
+    const size_t bytes = 2 * (size_t)machine_cache();
 
-    if (run->core.cache != CACHE_COLD || last <= 0)
+    if (run->core.cache != CACHE_COLD || bytes == 0)
         return;
-    run->spoiler = malloc(2 * (size_t)last);
-    run->spoiler_bytes = run->spoiler ? 2 * (size_t)last : 0;
+    run->spoiler = malloc(bytes);
+    run->spoiler_bytes = run->spoiler ? bytes : 0;
 }
 
 enum gpurun_status sample_begin(struct run *run)
 {
-    static timing_step *const works[YARDSTICKS] = {read_ceiling, copy_ceiling, write_ceiling,
-                                                   do_nothing};
-
     allocate_spoiler(run);
-    if (run->device == NULL)
-        return GPURUN_OK;
-    allocate_ceiling(run);
-    for (int y = 0; y < YARDSTICKS; y++) {
-        run->yardsticks[y] = (struct timing){.run = run,
-                                             .work = works[y],
-                                             .bytes = (double)run->ceiling_bytes,
-                                             .once = y == YARDSTICK_NOTHING};
-        if (has_yardstick(run, (enum yardstick)y))
-            GPURUN_TRY(timing_prepare(&run->yardsticks[y]));
-    }
-    return GPURUN_OK;
+    return run->device != NULL ? ceiling_begin(run, SIDE_DEVICE) : GPURUN_OK;
 }
 
 enum gpurun_status sample_wake(struct run *run)
 {
-    return run->ceiling_bytes > 0 ? read_ceiling(run, NULL) : GPURUN_OK;
+    const struct ceiling *c = &run->ceilings[SIDE_DEVICE];
+
+    return c->memory ? device_api.read(run->device, c->memory, c->bytes, &run->why) : GPURUN_OK;
 }
-
-enum gpurun_status sample_yardstick(struct run *run, enum yardstick which, int round)
-{
-    double ms = 0;
-
-    if (!has_yardstick(run, which))
-        return GPURUN_OK;
-    GPURUN_TRY(timing_read(&run->yardsticks[which], &ms));
-    samples_add(&run->yardstick_ms[which], round, ms);
-    return GPURUN_OK;
-}
-
-/* --- cases --- */
 
 static enum gpurun_status call_case(struct run *run, void *user)
 {
@@ -118,9 +41,10 @@ static enum gpurun_status call_case(struct run *run, void *user)
 
 static enum gpurun_status restore_case(struct run *run, void *user)
 {
-    (void)user;
+    const struct run_case *c = user;
+
     guard_restore(); /* from what the run before left */
-    return tensors_restore(run, true);
+    return tensors_restore(run, c->variant != NULL);
 }
 
 static bool has_inout(const struct run *run)
@@ -131,30 +55,18 @@ static bool has_inout(const struct run *run)
     return false;
 }
 
-enum gpurun_status sample_prepare(struct run *run, struct run_case *c)
+enum gpurun_status sample_prepare(struct run *run, struct run_case *c, double ms)
 {
     c->timing = (struct timing){.run = run,
                                 .work = call_case,
                                 .restore = restore_case,
                                 .user = c,
+                                .side = c->variant ? SIDE_DEVICE : SIDE_HOST,
                                 .bytes = run->ctx.work.bytes_read + run->ctx.work.bytes_written,
-                                .once = has_inout(run)};
-    c->cache = cache_names[run->core.cache];
+                                .once = has_inout(run),
+                                .last_ms = ms};
+    c->cache = cache_names[timing_is_cold(&c->timing) ? CACHE_COLD : CACHE_HOT];
     return timing_prepare(&c->timing);
-}
-
-static enum gpurun_status sample_cpu(struct run *run, struct run_case *c, double *ms)
-{
-    double start;
-
-    GPURUN_TRY(tensors_restore(run, false));
-    c->cache = cache_names[run->spoiler ? CACHE_COLD : CACHE_HOT];
-    if (run->spoiler != NULL)
-        memset(run->spoiler, (int)c->time_ms.count, run->spoiler_bytes);
-    start = now_s();
-    GPURUN_TRY(case_call(run, c));
-    *ms = (now_s() - start) * 1e3;
-    return GPURUN_OK;
 }
 
 /* Upload before and download after, timed on the host's clock: pageable copies block there. */
@@ -177,7 +89,7 @@ enum gpurun_status sample_case(struct run *run, struct run_case *c, int round, b
 
     if (prove)
         GPURUN_TRY(tensors_poison(run, on_device));
-    GPURUN_TRY(on_device ? timing_read(&c->timing, &ms) : sample_cpu(run, c, &ms));
+    GPURUN_TRY(timing_read(&c->timing, &ms));
     samples_add(&c->time_ms, round, ms);
     if (prove && on_device)
         GPURUN_TRY(tensors_download(run));
@@ -210,13 +122,11 @@ void sample_end(struct run *run)
 {
     free(run->spoiler);
     run->spoiler = NULL;
+    ceiling_end(run, SIDE_HOST);
+    ceiling_end(run, SIDE_DEVICE);
     if (run->device == NULL)
         return;
     for (int i = 0; i < run->case_count; i++)
         timing_free(&run->cases[i].timing);
-    for (int y = 0; y < YARDSTICKS; y++)
-        timing_free(&run->yardsticks[y]);
     timing_release(run);
-    device_api.release(run->device, run->ceiling);
-    run->ceiling = NULL;
 }

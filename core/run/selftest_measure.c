@@ -47,7 +47,9 @@ static enum gpurun_status launch_same(struct gpurun_ctx *ctx)
 {
     struct run *run = run_of(ctx);
 
-    return device_api.read(run->device, run->ceiling, run->ceiling_bytes, &run->why);
+    const struct ceiling *c = &run->ceilings[SIDE_DEVICE];
+
+    return device_api.read(run->device, c->memory, c->bytes, &run->why);
 }
 
 static const struct gpurun_variant variants[KINDS] = {
@@ -163,8 +165,8 @@ static enum gpurun_status begin(struct instrument *t)
         run->cases[i] = (struct run_case){.variant = run->device ? &variants[i] : NULL,
                                           .name = variants[i].name};
     GPURUN_TRY(sample_begin(run));
-    for (int i = 0; i < KINDS && run->device != NULL; i++)
-        GPURUN_TRY(sample_prepare(run, &run->cases[i]));
+    for (int i = 0; i < KINDS; i++)
+        GPURUN_TRY(sample_prepare(run, &run->cases[i], 0));
     return GPURUN_OK;
 }
 
@@ -204,15 +206,16 @@ static enum gpurun_status read_empty(struct instrument *t)
     double start;
 
     if (t->run.device != NULL)
-        return sample_yardstick(&t->run, YARDSTICK_NOTHING, LATE_ROUND);
+        return ceiling_read(&t->run, SIDE_DEVICE, YARDSTICK_NOTHING, LATE_ROUND);
     start = now_s();
-    samples_add(&t->run.yardstick_ms[YARDSTICK_NOTHING], LATE_ROUND, (now_s() - start) * 1e3);
+    samples_add(&t->run.ceilings[SIDE_DEVICE].ms[YARDSTICK_NOTHING], LATE_ROUND,
+                (now_s() - start) * 1e3);
     return GPURUN_OK;
 }
 
 static enum gpurun_status test_nothing(struct instrument *t)
 {
-    const struct samples *empty = &t->run.yardstick_ms[YARDSTICK_NOTHING];
+    const struct samples *empty = &t->run.ceilings[SIDE_DEVICE].ms[YARDSTICK_NOTHING];
     const double allowed = t->run.device ? EMPTY_ERROR_MS : EMPTY_ERROR_CPU_MS;
     double nothing, none;
 

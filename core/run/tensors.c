@@ -3,16 +3,14 @@
 #include "gpurun/half.h"
 #include "run/compare.h"
 #include "run/datafile.h"
+#include "run/machine.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <xxhash.h>
 
 enum {
-    ALIGNMENT = 4096,      /* of host allocations */
-    HUGE_PAGE = 2 << 20,   /* of large ones */
     CHECK_PIECE = 8 << 20, /* bytes downloaded at a time to check inputs */
 };
 
@@ -37,19 +35,15 @@ static bool shares_bytes(const struct run *run)
 
 static enum gpurun_status allocate_host(struct run *run, struct buffer *b, void **out)
 {
-    const size_t alignment = b->block_bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
-    const size_t bytes = (b->block_bytes + alignment) / alignment * alignment;
+    const bool is_locked = run->core.memory == GPURUN_PINNED || run->core.memory == GPURUN_ZEROCOPY;
+    const size_t bytes = b->block_bytes + 1; /* there is something to free also of nothing */
 
-    if (run->device != NULL &&
-        (run->core.memory == GPURUN_PINNED || run->core.memory == GPURUN_ZEROCOPY))
+    if (run->device != NULL && is_locked)
         return device_api.alloc_host(run->device, bytes, shares_bytes(run), out, &run->why);
-    *out = aligned_alloc(alignment, bytes);
+    *out = machine_allocate(b->block_bytes);
     if (*out == NULL)
         return run_fail(run, GPURUN_NO_MEMORY, "tensor %s: %zu bytes of host memory",
                         b->tensor.name, bytes);
-    /* As NumPy does: with small pages the baseline would wait for address translation. */
-    if (alignment == HUGE_PAGE)
-        madvise(*out, bytes, MADV_HUGEPAGE);
     return GPURUN_OK;
 }
 

@@ -4,97 +4,23 @@
  * large, as a line that is stored in the ordinary way is read first.
  */
 #include "bandwidth.h"
+#include "gpurun/host_memory.h"
 #include <string.h>
-#ifdef __x86_64__
-#include <emmintrin.h>
-#endif
 
 enum {
-    LINE = 64,              /* bytes */
-    PACK = 16,              /* bytes of a store past the caches */
     BLOCK = 1024,           /* elements that are computed at a time */
     STREAM_BYTES = 1 << 22, /* of an array that goes past the caches */
 };
 
-/* --- storing ------------------------------------------------------------------------------------------ */
-
-/* Whole lines, of which `to` is the first. */
-static void stream_lines(char *to, const char *from, size_t bytes)
-{
-#ifdef __x86_64__
-    for (size_t at = 0; at < bytes; at += PACK)
-        _mm_stream_si128((__m128i *)(void *)(to + at),
-                         _mm_loadu_si128((const __m128i *)(const void *)(from + at)));
-#else
-    memcpy(to, from, bytes);
-#endif
-}
-
-/* Before another thread reads what stream_lines has written. */
-static void stream_end(void)
-{
-#ifdef __x86_64__
-    _mm_sfence();
-#endif
-}
-
 static void store(uint32_t *to, const uint32_t *from, size_t elems, bool is_streamed)
 {
-    const size_t bytes = elems * sizeof(*to), past = (uintptr_t)to % LINE;
-    const size_t before = past > 0 ? LINE - past : 0, first = before < bytes ? before : bytes;
-    const size_t lines = (bytes - first) / LINE * LINE, done = first + lines;
-
-    if (!is_streamed) {
-        memcpy(to, from, bytes);
-        return;
-    }
-    memcpy(to, from, first);
-    stream_lines((char *)to + first, (const char *)from + first, lines);
-    memcpy((char *)to + done, (const char *)from + done, bytes - done);
+    if (is_streamed)
+        gpurun_copy_past_caches(to, from, elems * sizeof(*to));
+    else
+        memcpy(to, from, elems * sizeof(*to));
 }
 
 /* --- computing ---------------------------------------------------------------------------------------- */
-
-/* Elements lie in pairs. Four places of the piece are read in turn: more of the memory system is busy than with one. */
-#define DEFINE_SUM_OF(name, attributes, BYTES)                                                     \
-    attributes static uint64_t name(const uint32_t *in, int64_t elems)                             \
-    {                                                                                              \
-        typedef uint64_t lanes __attribute__((vector_size(BYTES), aligned(4), may_alias));         \
-        enum { PLACES = 4, PER_STEP = PLACES * BYTES / sizeof(uint32_t) };                         \
-        const int64_t steps = elems / PER_STEP;                                                    \
-        const lanes *many = (const lanes *)(const void *)in;                                       \
-        lanes low[PLACES] = {{0}}, high[PLACES] = {{0}}, all = {0};                                \
-        uint64_t sum = 0;                                                                          \
-                                                                                                   \
-        for (int64_t i = 0; i < steps; i++)                                                        \
-            for (int p = 0; p < PLACES; p++) {                                                     \
-                const lanes pairs = many[i + p * steps];                                           \
-                                                                                                   \
-                low[p] += pairs & UINT32_MAX;                                                      \
-                high[p] += pairs >> 32;                                                            \
-            }                                                                                      \
-        for (int p = 0; p < PLACES; p++)                                                           \
-            all += low[p] + high[p];                                                               \
-        for (size_t lane = 0; lane < BYTES / sizeof(uint64_t); lane++)                             \
-            sum += all[lane];                                                                      \
-        for (int64_t i = steps * PER_STEP; i < elems; i++)                                         \
-            sum += in[i];                                                                          \
-        return sum;                                                                                \
-    }
-
-DEFINE_SUM_OF(sum_of_any, , 16)
-#ifdef __x86_64__
-DEFINE_SUM_OF(sum_of_avx2, __attribute__((target("avx2"))), 32)
-#endif
-
-static uint64_t sum_of(const uint32_t *in, int64_t elems)
-{
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2"))
-        return sum_of_avx2(in, elems);
-#endif
-    return sum_of_any(in, elems);
-}
 
 union block {
     float real[BLOCK];
@@ -153,11 +79,11 @@ static void run_piece(const struct gpurun_ctx *ctx, int64_t number)
     const struct bandwidth_state *s = bandwidth_state_of(ctx);
     const int64_t begin = number * BANDWIDTH_PIECE;
     const int64_t end = o->n - begin < BANDWIDTH_PIECE ? o->n : begin + BANDWIDTH_PIECE;
-    _Alignas(LINE) union block block;
+    _Alignas(GPURUN_LINE) union block block;
 
     if (o->kind == BANDWIDTH_READ) {
         ((uint64_t *)s->sums->host)[number] =
-            sum_of((const uint32_t *)s->in->host + begin, end - begin);
+            gpurun_sum_words((const uint32_t *)s->in->host + begin, end - begin);
         return;
     }
     for (int64_t at = begin; at < end; at += BLOCK) {
@@ -167,7 +93,7 @@ static void run_piece(const struct gpurun_ctx *ctx, int64_t number)
               compute(s, (enum bandwidth_kind)o->kind, at, elems, &block), (size_t)elems,
               s->out->bytes >= STREAM_BYTES);
     }
-    stream_end();
+    gpurun_end_past_caches();
 }
 
 enum gpurun_status bandwidth_run_cpu(struct gpurun_ctx *ctx)

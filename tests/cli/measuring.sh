@@ -40,11 +40,52 @@ run "$FAKE" --json mirror.ini -s reads=no
 expect_exit 0
 expect_of copy 'r["limit"]["kind"] == "write" and r["limit"]["bytes"] == 4000 and r["limit"]["write_ms"]["n"] == 7'
 
+begin "the CPU's own ceiling, beside a device and without"
+expect_of cpu 'r["limit"]["kind"] == "write" and r["limit"]["bytes"] == 4000 and r["limit"]["write_ms"]["n"] == 7'
+for device in auto cpu; do
+    run "$FAKE" --json mirror.ini -s device=$device -s samples=yes
+    expect_exit 0
+    expect_of cpu 'r["limit"]["kind"] == "copy" and r["limit"]["bytes"] == 8000 and r["limit"]["copy_ms"]["n"] == 7'
+    expect_of cpu '"read_ms" not in r["limit"] and r["limit"]["past_caches"] in (True, False)'
+    expect_of cpu '0 < r["limit"]["percent_low"] <= r["limit"]["percent"] <= r["limit"]["percent_high"]'
+    expect_of cpu '"limit_note" not in r and "suspect" not in r["flags"]'
+    # The ratio of two medians is within the range of the paired ratios.
+    expect_of cpu 'r["limit"]["copy_ms"]["min"] / r["time_ms"]["max"] <= 0.01 * r["limit"]["percent"] <= r["limit"]["copy_ms"]["max"] / r["time_ms"]["min"]'
+done
+begin "one round is enough, and threads that share"
+run "$FAKE" --json mirror.ini -s device=cpu -s n=100K -s repeat=1 -s warmup=0 -s threads=3
+expect_exit 0
+expect_of cpu 'r["limit"]["bytes"] == 800000 and r["limit"]["copy_ms"]["n"] == 1'
+begin "a CPU case that is slow, as it starts a process, sits rounds out, and its yardstick with it"
+run "$FAKE" --json mirror.ini -s misbehave=zombie -s repeat=100000 -s max_time=400ms -s variant=copy
+expect_exit 0
+expect_of cpu 'r["limit"]["copy_ms"]["n"] == r["time_ms"]["n"] < r["rounds"]'
+begin "work that is nothing has no limit, and says why"
+run "$FAKE" --json null.ini
+expect_exit 0
+for case in cpu nothing; do
+    expect_of $case 'r["limit"] is None and r["limit_note"] == "no limit: the job moves fewer than 32 bytes"'
+done
+run "$FAKE" null.ini
+expect_line "$STDOUT" 'cpu: no limit: the job moves fewer than 32 bytes'
+expect_no_line "$STDOUT" '% of limit'
+if ! is_sanitized; then
+    begin "too little memory for a second time as many bytes"
+    run "$FAKE" --json mirror.ini -s device=cpu -s n=20M -s memory_limit=520M
+    expect_exit 0
+    expect_of cpu 'r["limit"] is None and r["limit_note"] == "no limit: 160000000 bytes are not free a second time"'
+    # 0.4 GB of the job's, 1.07 left behind by each proof: with the yardstick's 0.16 the last would be too much.
+    begin "the yardstick's memory is free for the last proof"
+    run "$FAKE" --json mirror.ini -s device=cpu -s n=20M -s repeat=2 -s memory_limit=2640M -s hook=verify -s misbehave=leak
+    expect_exit 0
+    expect_of cpu 'r["limit"]["bytes"] == 160000000 and r["limit"]["copy_ms"]["n"] == 2'
+fi
+
 begin "an answer that is as right in other bits"
 run "$FAKE" --json mirror.ini -s device=cpu -s misbehave=waver -s 'input=constant value=0' -s repeat=2 -s warmup=0
 expect_exit 0
 expect_of cpu 'r["answer_repeats"] is True and "answer-varies" not in r["flags"]'
-run "$FAKE" --json mirror.ini -s device=cpu -s misbehave=waver -s 'input=constant value=0' -s repeat=1 -s warmup=0
+run "$FAKE" --json mirror.ini -s device=cpu -s misbehave=waver -s 'input=constant value=0' -s repeat=1 -s warmup=1
 expect_exit 0
 expect_of cpu 'r["answer_repeats"] is False and "answer-varies" in r["flags"]'
 
@@ -107,7 +148,7 @@ run "$FAKE" --json mirror.ini -s cache=cold
 expect_exit 0
 expect_of copy 'r["cache"] == "cold"'
 # The system may not know the size of the CPU's caches: then its case says hot.
-expect_of cpu 'r["cache"] in ("cold", "hot")'
+expect_of cpu 'r["cache"] in ("cold", "hot") and r["limit"]["copy_ms"]["n"] == 7'
 begin "cache = cold, too little memory"
 GPURUN_FAKE_DEVICE=small run "$FAKE" --json mirror.ini -s cache=cold
 expect_exit 1
@@ -171,7 +212,7 @@ expect_exit 0
 expect_line "$STDOUT" 'case * median * GB/s  % of limit  end to end * vs cpu *'
 run "$FAKE" -s device=cpu mirror.ini
 expect_exit 0
-expect_line "$STDOUT" 'case * median * GB/s  end to end *'
-expect_no_line "$STDOUT" '% of limit'
+expect_line "$STDOUT" 'case * median * GB/s  % of limit  end to end *'
+expect_no_line "$STDOUT" ' vs '
 
 finish 79

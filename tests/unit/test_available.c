@@ -1,4 +1,4 @@
-#include "batch/available.h"
+#include "run/available.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -186,14 +186,14 @@ static json_t *record_of(double operations, const struct gpurun_proof *proof)
     json_t *job = json_pack("{sss{}ss}", "job", "x.ini:a", "options", "memory", "explicit"),
            *record;
 
-    run = (struct run){.plugin = &plugin, .case_count = 1, .ceiling_bytes = 3000};
+    run = (struct run){.plugin = &plugin, .case_count = 1, .ceilings[SIDE_DEVICE].bytes = 3000};
     run.ctx.work =
         (struct gpurun_work){.bytes_read = 2000, .bytes_written = 1000, .operations = operations};
     one = (struct run_case){.variant = &variant, .name = "tiled", .proof = *proof};
-    samples_add(&run.yardstick_ms[YARDSTICK_READ], 0, 1);
+    samples_add(&run.ceilings[SIDE_DEVICE].ms[YARDSTICK_READ], 0, 1);
     samples_add(&one.time_ms, 0, 2);
     record = record_case(&run, &one, job);
-    samples_free(&run.yardstick_ms[YARDSTICK_READ]);
+    samples_free(&run.ceilings[SIDE_DEVICE].ms[YARDSTICK_READ]);
     samples_free(&one.time_ms);
     json_decref(job);
     check_valid(record);
@@ -229,11 +229,12 @@ static void check_flags(const double *ms, size_t count, double bytes, const char
     char text[200] = "";
     size_t i;
 
-    run = (struct run){.plugin = &plugin, .case_count = 1, .ceiling_bytes = (size_t)bytes};
+    run = (struct run){
+        .plugin = &plugin, .case_count = 1, .ceilings[SIDE_DEVICE].bytes = (size_t)bytes};
     run.ctx.work = (struct gpurun_work){.bytes_read = bytes};
     one = (struct run_case){.variant = &variant, .name = "tiled", .timing.is_held = true};
     for (i = 0; i < count; i++) {
-        samples_add(&run.yardstick_ms[YARDSTICK_READ], (int)i, 2);
+        samples_add(&run.ceilings[SIDE_DEVICE].ms[YARDSTICK_READ], (int)i, 2);
         samples_add(&one.time_ms, (int)i, ms[i]);
     }
     record = record_case(&run, &one, job);
@@ -244,7 +245,7 @@ static void check_flags(const double *ms, size_t count, double bytes, const char
     }
     ck_assert_str_eq(text, expected);
     check_valid(record);
-    samples_free(&run.yardstick_ms[YARDSTICK_READ]);
+    samples_free(&run.ceilings[SIDE_DEVICE].ms[YARDSTICK_READ]);
     samples_free(&one.time_ms);
     json_decref(record);
     json_decref(job);
@@ -269,6 +270,10 @@ START_TEST(test_flags)
     for (int i = 0; i < 20; i++)
         ms[i] = 1.92; /* 104.2 % */
     check_flags(ms, 20, 64e6, "");
+    for (int i = 0; i < 20; i++)
+        ms[i] =
+            1.88 + 0.0025 * i; /* 106.4 % to 104 %: the median's interval is not all above 105 */
+    check_flags(ms, 20, 64e6, "");
 }
 END_TEST
 
@@ -286,38 +291,80 @@ START_TEST(test_rates_and_limit)
 }
 END_TEST
 
-/* A case of 3 ms in a round in which its bytes were read in 1 ms, copied in 2 and filled in 1.5. */
-static void check_ceiling(double read, double written, const char *kind, double percent)
+/* A case of 3 ms in a round in which as many bytes were read in 1 ms, copied in 2 and filled in 1.5: on the device all of
+ * that, on the host only what `kind` says. */
+static json_t *limit_of(enum memory_side side, double read, double written, enum yardstick kind)
 {
     static const double ceilings_ms[] = {
         [YARDSTICK_READ] = 1, [YARDSTICK_COPY] = 2, [YARDSTICK_WRITE] = 1.5};
     json_t *job = json_pack("{ss}", "job", "x.ini:a"), *record, *limit;
+    struct ceiling *c = &run.ceilings[side];
 
-    run =
-        (struct run){.plugin = &plugin, .case_count = 1, .ceiling_bytes = (size_t)(read + written)};
+    run = (struct run){.plugin = &plugin, .case_count = 1};
     run.ctx.work = (struct gpurun_work){.bytes_read = read, .bytes_written = written};
-    one = (struct run_case){.variant = &variant, .name = "tiled"};
+    one = (struct run_case){.variant = side == SIDE_DEVICE ? &variant : NULL, .name = "x"};
+    c->bytes = (size_t)(read + written);
+    c->past_caches = true;
     for (int y = YARDSTICK_READ; y <= YARDSTICK_WRITE; y++)
-        samples_add(&run.yardstick_ms[y], 0, ceilings_ms[y]);
+        if (y == (int)kind || (side == SIDE_DEVICE && y != YARDSTICK_WRITE))
+            samples_add(&c->ms[y], 0, ceilings_ms[y]);
     samples_add(&one.time_ms, 0, 3);
     record = record_case(&run, &one, job);
-    limit = json_object_get(record, "limit");
-    check_text(limit, "kind", kind);
-    ck_assert(fabs(json_number_value(json_object_get(limit, "percent")) - percent) < 1e-9);
-    ck_assert((json_object_get(limit, "write_ms") != NULL) == (strcmp(kind, "write") == 0));
+    limit = json_incref(json_object_get(record, "limit"));
     for (int y = YARDSTICK_READ; y <= YARDSTICK_WRITE; y++)
-        samples_free(&run.yardstick_ms[y]);
+        samples_free(&c->ms[y]);
     samples_free(&one.time_ms);
     json_decref(record);
     json_decref(job);
+    return limit;
+}
+
+static void check_ceiling(double read, double written, enum yardstick kind, double percent)
+{
+    static const char *const kinds[] = {"read", "copy", "write"};
+    static const char *const times[] = {"read_ms", "copy_ms", "write_ms"};
+
+    for (int side = SIDE_DEVICE; side <= SIDE_HOST; side++) {
+        json_t *limit = limit_of((enum memory_side)side, read, written, kind);
+        const bool on_device = side == SIDE_DEVICE;
+
+        check_text(limit, "kind", kinds[kind]);
+        ck_assert(fabs(json_number_value(json_object_get(limit, "percent")) - percent) < 1e-9);
+        for (int y = YARDSTICK_READ; y <= YARDSTICK_WRITE; y++)
+            ck_assert((json_object_get(limit, times[y]) != NULL) ==
+                      (y == (int)kind || (on_device && y != YARDSTICK_WRITE)));
+        ck_assert(json_is_true(json_object_get(limit, "past_caches")) ==
+                  (!on_device && kind != YARDSTICK_READ));
+        json_decref(limit);
+    }
 }
 
 START_TEST(test_ceiling_fits_the_work)
 {
-    check_ceiling(3000, 8, "read", 100 / 3.0);
-    check_ceiling(2000, 1000, "read", 100 / 3.0);
-    check_ceiling(1500, 1500, "copy", 200 / 3.0);
-    check_ceiling(0, 3000, "write", 50);
+    check_ceiling(3000, 8, YARDSTICK_READ, 100 / 3.0);
+    check_ceiling(2000, 1000, YARDSTICK_READ, 100 / 3.0);
+    check_ceiling(1500, 1500, YARDSTICK_COPY, 200 / 3.0);
+    check_ceiling(0, 3000, YARDSTICK_WRITE, 50);
+}
+END_TEST
+
+/* Why there is no limit, or one of fewer bytes; nothing where all is well. */
+START_TEST(test_limit_notes)
+{
+    const struct gpurun_proof proof = {.mode = GPURUN_VERIFY_FULL};
+    json_t *record = record_of(0, &proof), *job = json_pack("{ss}", "job", "x.ini:a");
+
+    ck_assert_ptr_null(json_object_get(record, "limit_note"));
+    json_decref(record);
+    one.variant = NULL;
+    samples_add(&one.time_ms, 0, 2);
+    strcpy(run.ceilings[SIDE_HOST].note, "no limit: x");
+    record = record_case(&run, &one, job);
+    ck_assert(json_is_null(json_object_get(record, "limit")));
+    check_text(record, "limit_note", "no limit: x");
+    samples_free(&one.time_ms);
+    json_decref(record);
+    json_decref(job);
 }
 END_TEST
 
@@ -349,6 +396,7 @@ static Suite *record_suite(void)
     tcase_add_test(cases, test_relative_errors);
     tcase_add_test(cases, test_rates_and_limit);
     tcase_add_test(cases, test_ceiling_fits_the_work);
+    tcase_add_test(cases, test_limit_notes);
     tcase_add_test(cases, test_flags);
     suite_add_tcase(suite, parts);
     suite_add_tcase(suite, lost);

@@ -1,5 +1,6 @@
 /*
- * How often work runs for one reading: on a device whose readings the test makes up.
+ * How often work runs for one reading: on a device whose readings the test makes up, and on the host, whose earlier one it
+ * does.
  */
 #include "run/timing.h"
 
@@ -71,6 +72,42 @@ static int runs_in_readings(double bytes, double ms)
     return digits;
 }
 
+/* Runs in the first reading on the host of work that `ms` is known of, of so much of its cache. */
+static int runs_on_host(double caches, double ms)
+{
+    struct run *run = calloc(1, sizeof *run);
+    struct timing t = {.run = run, .work = work, .side = SIDE_HOST, .last_ms = ms};
+    double read;
+
+    ck_assert_ptr_nonnull(run);
+    run->ctx.device.l2_bytes = L2_BYTES; /* of no account */
+    t.bytes = caches * timing_cache_bytes(run, SIDE_HOST);
+    ck_assert_int_eq(timing_prepare(&t), GPURUN_OK);
+    runs = 0;
+    ck_assert_int_eq(timing_read(&t, &read), GPURUN_OK);
+    ck_assert(read >= 0 && read < 60e3);
+    ck_assert_double_eq(t.last_ms, read);
+    free(run);
+    return runs;
+}
+
+START_TEST(test_on_the_host)
+{
+    static struct run none;
+
+    if (!(timing_cache_bytes(&none, SIDE_HOST) > 0))
+        return; /* the system does not say */
+    ck_assert_int_eq(runs_on_host(2, 0), 2);
+    ck_assert_int_eq(runs_on_host(2, 1.99), 4);
+    ck_assert_int_eq(runs_on_host(2, 2), 2);
+    ck_assert_int_eq(runs_on_host(2, 99), 2);
+    ck_assert_int_eq(runs_on_host(2, 100), 1);
+    ck_assert_int_eq(runs_on_host(2.01, 0), 1);
+    ck_assert_int_eq(runs_on_host(2.01, 1.99), 2);
+    ck_assert_int_eq(runs_on_host(2.01, 2), 1);
+}
+END_TEST
+
 START_TEST(test_small_work_runs_behind_itself)
 {
     ck_assert_int_eq(runs_in_readings(2 * L2_BYTES, 0.01), 22222);
@@ -94,6 +131,7 @@ int main(void)
     int failed;
 
     tcase_add_test(tests, test_small_work_runs_behind_itself);
+    tcase_add_test(tests, test_on_the_host);
     tcase_add_test(tests, test_large_work_runs_behind_itself_unless_it_is_long);
     suite_add_tcase(suite, tests);
     runner = srunner_create(suite);

@@ -1,6 +1,6 @@
 /* How much memory a worker may take that is told nothing: what the machine and its control groups have left. */
-#ifndef GPURUN_BATCH_AVAILABLE_H
-#define GPURUN_BATCH_AVAILABLE_H
+#ifndef GPURUN_RUN_AVAILABLE_H
+#define GPURUN_RUN_AVAILABLE_H
 
 #include <stdint.h>
 
