@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 enum {
-    GRAIN = 32,       /* both halves begin at 16 bytes */
-    PIECE = 1 << 14,  /* bytes that a thread of the host stores at a time */
+    GRAIN = 32,       /* on the device both halves begin at 16 bytes */
+    PIECE = 1 << 14,  /* bytes that a thread of the host stores at a time, in whole pages */
     SHARED = 1 << 16, /* more bytes than that are shared among threads */
     FILL = 0x5A,
     TRIES = 3, /* of each way to store */
@@ -54,9 +54,10 @@ static enum gpurun_status do_nothing(struct run *run, void *user)
 /* Bytes `begin` to `end` of what is shared. */
 typedef void host_work(void *user, size_t begin, size_t end);
 
+/* Parts begin where pages do: loads that cross lines would not be the fastest. */
 static size_t cut_at(size_t bytes, int part, int parts)
 {
-    return bytes / GRAIN * (size_t)part / (size_t)parts * GRAIN;
+    return part == parts ? bytes : bytes / PIECE * (size_t)part / (size_t)parts * PIECE;
 }
 
 static void share(int threads, size_t bytes, host_work *work, void *user)
@@ -67,8 +68,7 @@ static void share(int threads, size_t bytes, host_work *work, void *user)
     }
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++)
-        work(user, cut_at(bytes, t, threads),
-             t + 1 < threads ? cut_at(bytes, t + 1, threads) : bytes);
+        work(user, cut_at(bytes, t, threads), cut_at(bytes, t + 1, threads));
 }
 
 static void read_part(void *user, size_t begin, size_t end)
@@ -111,13 +111,18 @@ static void store_part(void *user, size_t begin, size_t end)
         gpurun_end_past_caches();
 }
 
+/* Of a copy on the host: it begins where a page does, like a tensor. */
+static char *second_half(const struct ceiling *c)
+{
+    return (char *)c->memory + (c->bytes / 2 + PIECE - 1) / PIECE * PIECE;
+}
+
 static enum gpurun_status copy_host(struct run *run, void *user)
 {
     const struct ceiling *c = user;
-    const size_t half = c->bytes / 2;
-    struct stores s = {(char *)c->memory + half, c->memory, false, c->past_caches};
+    struct stores s = {second_half(c), c->memory, false, c->past_caches};
 
-    share(run->ctx.threads, half, store_part, &s);
+    share(run->ctx.threads, c->bytes / 2, store_part, &s);
     return GPURUN_OK;
 }
 
@@ -161,13 +166,13 @@ static uint64_t host_bytes(const struct run *run)
 static enum gpurun_status take_host(struct run *run, struct ceiling *c, struct why *why)
 {
     const bool has_halves = ceiling_kind(&run->ctx.work) == YARDSTICK_COPY;
-    const size_t part = has_halves ? c->bytes / 2 : c->bytes;
 
-    c->memory = machine_allocate(c->bytes);
+    c->memory = machine_allocate(c->bytes + PIECE);
     if (c->memory == NULL)
         return why_fail(why, GPURUN_NO_MEMORY, "%zu bytes of host memory", c->bytes);
-    for (size_t at = 0; at < c->bytes; at += part)
-        fill_host(run, c, (char *)c->memory + at, part);
+    fill_host(run, c, c->memory, has_halves ? c->bytes / 2 : c->bytes);
+    if (has_halves)
+        fill_host(run, c, second_half(c), c->bytes / 2);
     return GPURUN_OK;
 }
 

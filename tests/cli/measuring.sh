@@ -215,4 +215,4 @@ expect_exit 0
 expect_line "$STDOUT" 'case * median * GB/s  % of limit  end to end *'
 expect_no_line "$STDOUT" ' vs '
 
-finish 79
+finish 105

@@ -68,6 +68,20 @@ EOF
 begin "the charts' numbers, worked out by hand from make_page.py"
 expect "charts" holds charts sweep.html charts.txt
 
+begin "without a device the limit is the CPU's"
+run env PATH="$WORK/run/tools" "$FAKE" report host.jsonl --html host.html
+expect_exit 0
+cat >charts.txt <<'EOF'
+gnuplot was not found where this page was made, so tables stand in for its plots.
+Time against n: h.ini:a
+case | n | median ms
+cpu | 1000 | 1
+cpu | 10000 | 8
+limit | 1000 | 0.25
+limit | 10000 | 2
+EOF
+expect "charts" holds charts host.html charts.txt
+
 begin "the same sentences below the tables of --md"
 run "$FAKE" report sweep.jsonl --md
 expect_line "$STDOUT" 'm.ini:all, naive, 40 MB: Fastest end to end: explicit up to 400 KB; pinned from 4 MB. Between 400 KB and 4 MB pinned overtakes explicit; their intervals overlap at 4 MB.'
@@ -91,7 +105,13 @@ for body in 'exit 1' 'kill -SEGV $$' 'echo rubbish' ':'; do
     expect "no plot" holds svgs bad.html 0
     expect_line bad.html '<p>gnuplot could not draw this: the numbers stand in.</p>'
 done
-rm tools/gnuplot
+begin "the ladder's limit is the device's"
+# shellcheck disable=SC2016
+printf '#!/bin/sh\ncat >>"$0.in"\n' >tools/gnuplot
+run env PATH="$WORK/run/tools:$PATH" "$FAKE" report sweep.jsonl --html bad.html
+expect_exit 0
+expect_line tools/gnuplot.in "set label 'limit' at 0.00129292929292929*,graph 1.06 center"
+rm tools/gnuplot*
 
 begin "names from records stay text, for browsers and for gnuplot"
 run "$FAKE" report hostile.jsonl --html hostile.html
@@ -150,7 +170,7 @@ expect_line "$STDERR" 'gpurun: --html is for report: *'
 
 if ! command -v gnuplot >/dev/null; then
     echo "not checked: the plots (gnuplot is not here)"
-    finish 60
+    finish 66
     exit
 fi
 begin "plots"
@@ -166,4 +186,4 @@ done
 run env PATH="$PATH" LC_ALL=de_DE.UTF-8 "$FAKE" report sweep.jsonl --html german.html
 expect "another page in another locale" cmp sweep.html german.html
 
-finish 67
+finish 73

@@ -47,6 +47,12 @@ def sweep():
                 )
 
 
+def host():
+    """The CPU alone at two sizes: then the limit is its own."""
+    for n, ms in ((1000, 1), (10_000, 8)):
+        yield record(f"h.ini:a/n={n}", "cpu", ms, options={"n": n}, limit={"kind": "read", "percent": 25})
+
+
 def crossings():
     """Sections a to d, each with a crossing from explicit to pinned between 4 KB and 8 KB: sure, in doubt below, in doubt
     at both ends, and with explicit not measured above, but managed; pinned is overtaken again in a."""
@@ -126,7 +132,7 @@ def odd():
 
 
 def main():
-    for name, records in (("sweep", sweep()), ("crossings", crossings()), ("hostile", hostile()), ("odd", odd())):
+    for name, records in (("sweep", sweep()), ("host", host()), ("crossings", crossings()), ("hostile", hostile()), ("odd", odd())):
         with open(os.path.join(sys.argv[1], name + ".jsonl"), "w", encoding="utf-8") as f:
             for r in records:
                 f.write(json.dumps(r) + "\n")
