@@ -1,14 +1,14 @@
 /*
  * The loops that run_cpu spends its time in. Written with vector extensions, so that they are vector code at
  * any optimisation level, and compiled twice on x86-64: for every such machine, and for AVX2, chosen when it
- * runs. Each reads four places of its piece in turn: more of the memory system is busy than with one.
+ * runs. Each reads its piece in a row, four registers at a time.
  */
 #include "reduce.h"
 #include "reduce_key.h"
 #include <stddef.h>
 
 /* Additions of reals in one chain, before a partial sum goes where nothing is lost. */
-enum { REAL_RUN = 32, STREAMS = 4 };
+enum { REAL_RUN = 32, AT_ONCE = 4 };
 
 /* 16 bytes are a register on every machine that matters; 32 only with AVX. */
 typedef uint32_t narrow_u32 __attribute__((vector_size(16), aligned(4), may_alias));
@@ -35,7 +35,7 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
                                 struct reduce_part *part)                                          \
     {                                                                                              \
         enum { LANES = sizeof(from) / sizeof(element) };                                           \
-        const int64_t steps = elems / (LANES * STREAMS);                                           \
+        const int64_t steps = elems / (LANES * AT_ONCE);                                           \
         const element *one = data;                                                                 \
         const from *many = data;                                                                   \
         lanes a = {0}, b = {0}, c = {0}, d = {0};                                                  \
@@ -43,15 +43,15 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
                                                                                                    \
         (void)flip;                                                                                \
         for (int64_t i = 0; i < steps; i++) {                                                      \
-            a += __builtin_convertvector(many[i], lanes);                                          \
-            b += __builtin_convertvector(many[i + steps], lanes);                                  \
-            c += __builtin_convertvector(many[i + 2 * steps], lanes);                              \
-            d += __builtin_convertvector(many[i + 3 * steps], lanes);                              \
+            a += __builtin_convertvector(many[AT_ONCE * i], lanes);                                \
+            b += __builtin_convertvector(many[AT_ONCE * i + 1], lanes);                            \
+            c += __builtin_convertvector(many[AT_ONCE * i + 2], lanes);                            \
+            d += __builtin_convertvector(many[AT_ONCE * i + 3], lanes);                            \
         }                                                                                          \
         a += b + c + d;                                                                            \
         for (int lane = 0; lane < LANES; lane++)                                                   \
             sum += (number)a[lane];                                                                \
-        for (int64_t i = steps * LANES * STREAMS; i < elems; i++)                                  \
+        for (int64_t i = steps * LANES * AT_ONCE; i < elems; i++)                                  \
             sum += (number)one[i];                                                                 \
         part->whole = sum;                                                                         \
     }
@@ -62,7 +62,7 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
                                 struct reduce_part *part)                                          \
     {                                                                                              \
         enum { LANES = sizeof(from) / sizeof(element) };                                           \
-        const int64_t steps = elems / (LANES * STREAMS);                                           \
+        const int64_t steps = elems / (LANES * AT_ONCE);                                           \
         const element *one = data;                                                                 \
         const from *many = data;                                                                   \
                                                                                                    \
@@ -73,10 +73,10 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
             number sum[LANES];                                                                     \
                                                                                                    \
             for (; i < stop; i++) {                                                                \
-                a += __builtin_convertvector(many[i], lanes);                                      \
-                b += __builtin_convertvector(many[i + steps], lanes);                              \
-                c += __builtin_convertvector(many[i + 2 * steps], lanes);                          \
-                d += __builtin_convertvector(many[i + 3 * steps], lanes);                          \
+                a += __builtin_convertvector(many[AT_ONCE * i], lanes);                            \
+                b += __builtin_convertvector(many[AT_ONCE * i + 1], lanes);                        \
+                c += __builtin_convertvector(many[AT_ONCE * i + 2], lanes);                        \
+                d += __builtin_convertvector(many[AT_ONCE * i + 3], lanes);                        \
             }                                                                                      \
             a = (a + b) + (c + d);                                                                 \
             for (int lane = 0; lane < LANES; lane++)                                               \
@@ -86,7 +86,7 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
                     sum[lane] += sum[lane + width];                                                \
             reduce_part_add(part, (double)sum[0]);                                                 \
         }                                                                                          \
-        for (int64_t i = steps * LANES * STREAMS; i < elems; i++)                                  \
+        for (int64_t i = steps * LANES * AT_ONCE; i < elems; i++)                                  \
             reduce_part_add(part, (double)one[i]);                                                 \
     }
 
@@ -120,26 +120,26 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
         const unsigned_ sign = (unsigned_)(top) + 1, flip = (unsigned_)flip64;                     \
         const number turn = (number)((is_real) ? flip : flip ^ sign);                              \
         const number least = (number)sign;                                                         \
-        const int64_t steps = elems / (LANES * STREAMS);                                           \
+        const int64_t steps = elems / (LANES * AT_ONCE);                                           \
         const unsigned_ *one = data;                                                               \
         const lanes *many = data;                                                                  \
-        lanes best[STREAMS];                                                                       \
+        lanes best[AT_ONCE];                                                                       \
         unsigned_ best_key = 0;                                                                    \
                                                                                                    \
-        for (int stream = 0; stream < STREAMS; stream++)                                           \
-            best[stream] = (lanes){0} + least;                                                     \
+        for (int k = 0; k < AT_ONCE; k++)                                                          \
+            best[k] = (lanes){0} + least;                                                          \
         for (int64_t i = 0; i < steps; i++) {                                                      \
-            for (int stream = 0; stream < STREAMS; stream++) {                                     \
-                lanes x = many[i + stream * steps];                                                \
+            for (int k = 0; k < AT_ONCE; k++) {                                                    \
+                lanes x = many[AT_ONCE * i + k];                                                   \
                 SIGNED_KEY(lanes, x, is_real, top, infinity, turn);                                \
-                KEEP_GREATER(lanes, best[stream], x);                                              \
+                KEEP_GREATER(lanes, best[k], x);                                                   \
             }                                                                                      \
         }                                                                                          \
-        for (int i = 0; i < LANES * STREAMS; i++) {                                                \
+        for (int i = 0; i < LANES * AT_ONCE; i++) {                                                \
             const unsigned_ found = (unsigned_)best[i / LANES][i % LANES] ^ sign;                  \
             best_key = found > best_key ? found : best_key;                                        \
         }                                                                                          \
-        for (int64_t i = steps * LANES * STREAMS; i < elems; i++) {                                \
+        for (int64_t i = steps * LANES * AT_ONCE; i < elems; i++) {                                \
             const unsigned_ found = key(one[i], is_real, flip);                                    \
             best_key = found > best_key ? found : best_key;                                        \
         }                                                                                          \
