@@ -64,26 +64,6 @@ transpose_read(const uint4 *at)
 #endif
 }
 
-template <typename BITS> static __device__ __forceinline__ BITS transpose_read(const BITS *at)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    uint64_t wide = 0;
-    uint32_t value = 0;
-
-    if constexpr (sizeof(BITS) == 8)
-        asm volatile("ld.global.nc.L2::256B.u64 %0, [%1];" : "=l"(wide) : "l"(at));
-    else if constexpr (sizeof(BITS) == 4)
-        asm volatile("ld.global.nc.L2::256B.u32 %0, [%1];" : "=r"(value) : "l"(at));
-    else if constexpr (sizeof(BITS) == 2)
-        asm volatile("ld.global.nc.L2::256B.u16 %0, [%1];" : "=r"(value) : "l"(at));
-    else
-        asm volatile("ld.global.nc.L2::256B.u8 %0, [%1];" : "=r"(value) : "l"(at));
-    return static_cast<BITS>(sizeof(BITS) == 8 ? wide : value);
-#else
-    return __ldg(at);
-#endif
-}
-
 /* A grid of at least `blocks` blocks, which transpose_block() numbers. Only x goes up to 2^31 - 1. */
 static inline dim3 transpose_grid(int64_t blocks)
 {

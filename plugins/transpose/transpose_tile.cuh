@@ -14,6 +14,7 @@
 enum {
     PACK_BYTES = 16,
     PACK_WORDS = 4,
+    SECTOR_BYTES = 32,
     LINE_BYTES = 128,
     TILE_ROW_BYTES = 256,
     TILE_ROW_PACKS = 16
@@ -130,6 +131,25 @@ tile_turn(const struct tile_pack *pack,
         }
 }
 
+/* Turns packs into pieces of columns, one below the other from `to` on. */
+template <typename BITS>
+static __device__ __forceinline__ void tile_share_pieces(const struct tile_pack *pack, char *to,
+                                                         int row_bytes)
+{
+    typedef tile_shape<BITS> shape;
+    uint32_t piece[shape::WIDTH][shape::PIECE_WORDS];
+
+    tile_turn<BITS>(pack, piece);
+#pragma unroll
+    for (int c = 0; c < shape::WIDTH; c++, to += row_bytes) {
+        if constexpr (shape::PIECE_WORDS == PACK_WORDS)
+            *reinterpret_cast<uint4 *>(to) =
+                make_uint4(piece[c][0], piece[c][1], piece[c][2], piece[c][3]);
+        else
+            *reinterpret_cast<uint2 *>(to) = make_uint2(piece[c][0], piece[c][1]);
+    }
+}
+
 /* Turns a thread's part of the tile into shared memory. */
 template <typename BITS>
 static __device__ __forceinline__ void tile_share(const struct tile_part<BITS> &part, char *shared)
@@ -142,31 +162,22 @@ static __device__ __forceinline__ void tile_share(const struct tile_part<BITS> &
         const int group = t * shape::GROUPS + threadIdx.x / TILE_ROW_PACKS;
         char *to =
             shared + pack * shape::WIDTH * TILE_ROW_BYTES + (group ^ key) * shape::PIECE_WORDS * 4;
-        uint32_t piece[shape::WIDTH][shape::PIECE_WORDS];
 
-        tile_turn<BITS>(part.pack + t * shape::HIGH, piece);
-#pragma unroll
-        for (int c = 0; c < shape::WIDTH; c++, to += TILE_ROW_BYTES) {
-            if constexpr (shape::PIECE_WORDS == PACK_WORDS)
-                *reinterpret_cast<uint4 *>(to) =
-                    make_uint4(piece[c][0], piece[c][1], piece[c][2], piece[c][3]);
-            else
-                *reinterpret_cast<uint2 *>(to) = make_uint2(piece[c][0], piece[c][1]);
-        }
+        tile_share_pieces<BITS>(part.pack + t * shape::HIGH, to, TILE_ROW_BYTES);
     }
 }
 
-/* Pack `pack` of a row of the turned tile, pieces put in order again. */
+/* Pack `pack` of row `row` of the turned tile, which is at `line`, pieces put in order again. */
 template <typename BITS>
-static __device__ __forceinline__ uint4 tile_unswizzle(const char *shared, int row, int pack)
+static __device__ __forceinline__ uint4 tile_unswizzle(const char *line, int row, int pack)
 {
     const int key = tile_key<BITS>(row / tile_shape<BITS>::WIDTH);
+    const uint4 *packs = reinterpret_cast<const uint4 *>(line);
 
     if constexpr (tile_shape<BITS>::PIECE_WORDS == PACK_WORDS) {
-        return reinterpret_cast<const uint4 *>(shared + row * TILE_ROW_BYTES)[pack ^ key];
+        return packs[pack ^ key];
     } else {
-        const uint4 v =
-            reinterpret_cast<const uint4 *>(shared + row * TILE_ROW_BYTES)[pack ^ key / 2];
+        const uint4 v = packs[pack ^ key / 2];
 
         return key % 2 == 0 ? v : make_uint4(v.z, v.w, v.x, v.y);
     }
@@ -186,7 +197,7 @@ static __device__ __forceinline__ void tile_store(const char *shared, BITS *to, 
 
         if (row < rows && col < cols)
             *reinterpret_cast<uint4 *>(to + row * pitch + col) =
-                tile_unswizzle<BITS>(shared, row, pack);
+                tile_unswizzle<BITS>(shared + row * TILE_ROW_BYTES, row, pack);
     }
 }
 
