@@ -4,19 +4,21 @@
  * pixels; down the column it is the two parts of one sum, which has more than 16 bits. Sums along the row are made
  * once for each line and kept while the mask passes.
  */
-#include "conv_cpu.h"
+#include "conv_cpu_symmetric.h"
 #include <stdlib.h>
 
 #ifdef __x86_64__
 enum {
-    CUT = 5,           /* lowest bits of a sum that are a part of their own */
-    STRIP = 1152,      /* elements of a row that are taken at a time, at the most, */
-    STRIP_LEAST = 192, /* and at the least */
+    CUT = 5, /* lowest bits of a sum that are a part of their own */
+    STRIP = CONV_CPU_SYMMETRIC_STRIP,
+    STRIP_LEAST = 192, /* elements of a row that are taken at a time */
     SUMS_MOST = 6144,  /* of all lines under the mask: they stay in the L1 cache */
     BAND_ROWS = 16, /* of the answer, for each line under the mask, whose sums a band begins with */
     SUM_MOST = INT16_MAX << (CUT - 1), /* twice as much without its lowest bits fits 16 bits */
     WEIGHT_MOST = INT16_MAX >> CUT,
 };
+
+_Static_assert((int)CONV_CPU_SYMMETRIC_ROW_MOST == (int)SUM_MOST / 255, "one bound for all widths");
 
 struct taps {
     int width;
@@ -144,6 +146,8 @@ bool conv_cpu_use_symmetric(struct conv_cpu *cpu)
         return false;
     cpu->strip_most = strip_most(mask->height);
     cpu->band = BAND_ROWS * mask->height;
+    if (cpu->level == CONV_CPU_AVX512 && conv_cpu_use_symmetric_avx512(cpu))
+        return true;
     cpu->state_bytes = sizeof(struct state);
     cpu->down = cpu->level == CONV_CPU_AVX512 ? down_avx512
                 : cpu->level == CONV_CPU_AVX2 ? down_avx2
