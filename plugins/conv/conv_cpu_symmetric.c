@@ -9,9 +9,9 @@
 
 #ifdef __x86_64__
 enum {
-    CUT = 5, /* lowest bits of a sum that are a part of their own */
-    STRIP = CONV_CPU_SYMMETRIC_STRIP,
-    STRIP_LEAST = 192, /* elements of a row that are taken at a time */
+    CUT = 5,           /* lowest bits of a sum that are a part of their own */
+    STRIP = 1152,      /* elements of a row that are taken at a time, at the most, */
+    STRIP_LEAST = 192, /* and at the least */
     SUMS_MOST = 6144,  /* of all lines under the mask: they stay in the L1 cache */
     BAND_ROWS = 16, /* of the answer, for each line under the mask, whose sums a band begins with */
     SUM_MOST = INT16_MAX << (CUT - 1), /* twice as much without its lowest bits fits 16 bits */

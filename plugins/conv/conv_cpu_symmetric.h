@@ -6,10 +6,7 @@
 
 #include "conv_cpu.h"
 
-enum {
-    CONV_CPU_SYMMETRIC_STRIP = 1152, /* elements of a row that are taken at a time, at the most */
-    CONV_CPU_SYMMETRIC_ROW_MOST = 2055, /* sum of a row's weights, in magnitude */
-};
+enum { CONV_CPU_SYMMETRIC_ROW_MOST = 2055 }; /* sum of a row's weights, in magnitude */
 
 /* For masks that conv_cpu_use_symmetric takes. False, and nothing done: too large, or not on this machine. */
 bool conv_cpu_use_symmetric_avx512(struct conv_cpu *cpu);

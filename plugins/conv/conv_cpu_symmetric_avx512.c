@@ -20,6 +20,8 @@ enum {
     VECTORS = 4,
     CHUNK = VECTORS * LANES,
     WORD = 1 << 16,
+    STRIP = 1536,          /* elements of a row that are taken at a time */
+    PITCH = STRIP + CHUNK, /* from row to row of sums, so that they do not meet in the cache */
 };
 
 /* Sums of digits are within 2^15 of each other, so moved to around 0 two of them fit a word. */
@@ -27,8 +29,7 @@ _Static_assert(255 * (int)SIDE_MOST * (int)BASE / 2 <= INT16_MAX &&
                    255 * ((int)CONV_CPU_SYMMETRIC_ROW_MOST / (int)BASE + (int)SIDE_MOST) <=
                        INT16_MAX,
                "of seven digits");
-_Static_assert((int)CONV_CPU_SYMMETRIC_STRIP % (int)CHUNK == 0 &&
-                   (int)CONV_CPU_RUN % (int)CHUNK == 0,
+_Static_assert((int)STRIP % (int)CHUNK == 0 && (int)CONV_CPU_RUN % (int)CHUNK == 0,
                "strips and runs are whole chunks");
 
 /* Of a row's weights the upper or lower digits, and where sums of them begin. */
@@ -53,7 +54,7 @@ struct state {
     int first;     /* where the top line under the mask stands in `rows` */
     struct conv_cpu_run upper, lower;
     /* Sums along the mask's row, of the lines under it and of the one below. */
-    _Alignas(64) int32_t rows[SIDE_MOST + 1][CONV_CPU_SYMMETRIC_STRIP];
+    _Alignas(64) int32_t rows[SIDE_MOST + 1][PITCH];
 };
 
 /* --- a mask -------------------------------------------------------------------------------------------- */
@@ -196,6 +197,16 @@ INLINE void put_sums(const struct conv_tail *tail, __m512i sums[VECTORS], char *
     }
 }
 
+/* The two lines that come after the next two: a pass over a strip is shorter than a way to memory and back. */
+static inline void fetch_ahead(const struct conv_cpu_strip *strip, int64_t at)
+{
+    const int64_t pitch = strip->next_in[1] - strip->next_in[0];
+
+    for (int k = 0; k < 2; k++)
+        __builtin_prefetch(
+            (const void *)((uintptr_t)strip->next_in[k] + (uintptr_t)(2 * pitch + at)));
+}
+
 /* Columns `at` to `end`, a run of them, of two rows of the answer. */
 INLINE void run_down_by(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip,
                         int32_t *const *rows, int64_t at, int64_t end, int half)
@@ -206,8 +217,7 @@ INLINE void run_down_by(const struct conv_cpu *cpu, const struct conv_cpu_strip 
     for (int64_t e = at; e < end; e += CHUNK) {
         __m512i upper[VECTORS], lower[VECTORS];
 
-        __builtin_prefetch(strip->next_in[0] + e);
-        __builtin_prefetch(strip->next_in[1] + e);
+        fetch_ahead(strip, e);
         for (int v = 0; v < VECTORS; v++)
             go_down(&taps, half, rows, e + v * LANES, &upper[v], &lower[v]);
         put_sums(&cpu->tail, upper, conv_cpu_place(&kept->upper, e));
@@ -275,6 +285,7 @@ bool conv_cpu_use_symmetric_avx512(struct conv_cpu *cpu)
     if (cpu->mask->width > SIDE_MOST || cpu->mask->height > SIDE_MOST ||
         !__builtin_cpu_supports("avx512vbmi"))
         return false;
+    cpu->strip_most = STRIP;
     cpu->state_bytes = sizeof(struct state);
     cpu->down = down_two;
     return true;
