@@ -4,7 +4,7 @@
  * pixels; down the column it is the two parts of one sum, which has more than 16 bits. Sums along the row are made
  * once for each line and kept while the mask passes.
  */
-#include "conv_cpu.h"
+#include "conv_cpu_symmetric.h"
 #include <stdlib.h>
 
 #ifdef __x86_64__
@@ -17,6 +17,8 @@ enum {
     SUM_MOST = INT16_MAX << (CUT - 1), /* twice as much without its lowest bits fits 16 bits */
     WEIGHT_MOST = INT16_MAX >> CUT,
 };
+
+_Static_assert((int)CONV_CPU_SYMMETRIC_ROW_MOST == (int)SUM_MOST / 255, "one bound for all widths");
 
 struct taps {
     int width;
@@ -144,6 +146,8 @@ bool conv_cpu_use_symmetric(struct conv_cpu *cpu)
         return false;
     cpu->strip_most = strip_most(mask->height);
     cpu->band = BAND_ROWS * mask->height;
+    if (cpu->level == CONV_CPU_AVX512 && conv_cpu_use_symmetric_avx512(cpu))
+        return true;
     cpu->state_bytes = sizeof(struct state);
     cpu->down = cpu->level == CONV_CPU_AVX512 ? down_avx512
                 : cpu->level == CONV_CPU_AVX2 ? down_avx2

@@ -166,18 +166,18 @@ static void write_mask(char *text, int rows, int columns, int most)
                                                      : " ");
 }
 
-START_TEST(symmetric_masks_of_every_size_and_strength)
+static const int mosts[] = {1, 30, 600, 1023, 1024, 1030};
+
+static void expect_symmetric(int rows, int columns, int most, int channels)
 {
-    static const int mosts[] = {1, 30, 600, 1023, 1024, 1030};
-    enum { WIDTH = 70, HEIGHT = 32, CHANNELS = 3 };
-    const int rows = 3 + _i % 15 * 2, columns = 31 - _i % 15 * 2, height = rows + 1;
-    uint8_t *image = make_image(WIDTH * HEIGHT * CHANNELS);
+    enum { WIDTH = 70, HEIGHT = 32 };
+    uint8_t *image = make_image((size_t)(WIDTH * HEIGHT * channels));
     char *text = malloc(CONV_TAPS_MAX * 8);
     struct job *job;
     int shift;
 
-    write_mask(text, rows, columns, mosts[_i / 15]);
-    job = job_new(text, WIDTH, height, CHANNELS, image);
+    write_mask(text, rows, columns, most);
+    job = job_new(text, WIDTH, rows + 1, channels, image);
     shift = (int)log2(job->state.mask.magnitude + 1);
     for (int is_even = 0; is_even < 2; is_even++) {
         job->state.tail = tail_of(1, shift, is_even, true);
@@ -188,6 +188,48 @@ START_TEST(symmetric_masks_of_every_size_and_strength)
     job_free(job);
     free(image);
     free(text);
+}
+
+START_TEST(symmetric_masks_of_every_size_and_strength)
+{
+    expect_symmetric(3 + _i % 15 * 2, 31 - _i % 15 * 2, mosts[_i / 15], 3);
+}
+END_TEST
+
+START_TEST(small_symmetric_masks)
+{
+    for (int channels = 1; channels <= 4; channels++)
+        expect_symmetric(3 + _i % 4 * 2, 3 + _i / 4 % 4 * 2, mosts[_i / 16], channels);
+}
+END_TEST
+
+/* Rows of weights that are equal but for the middle one, about multiples of 32, and columns up to what a word holds 32
+ * times: white above, black and white below. */
+START_TEST(digits_as_heavy_as_words_hold)
+{
+    static const int rows[][2] = {{16, 17},   {15, 16},     {-16, -17}, {272, 271},
+                                  {271, 272}, {-272, -271}, {293, 297}, {-293, -297}};
+    static const int columns[][2] = {{1023, 1}, {-1023, 1}, {1, 800}, {1024, 1}};
+    enum { SIDE = 7, WIDTH = 100, HEIGHT = 31 };
+    uint8_t image[WIDTH * HEIGHT];
+    char text[SIDE * SIDE * 12];
+    struct job *job;
+    char *at = text;
+
+    for (int k = 0; k < SIDE * SIDE; k++)
+        at += sprintf(at, "%d%s",
+                      columns[_i % 4][k / SIDE != 0 && k / SIDE != SIDE - 1] *
+                          rows[_i / 4][k % SIDE == SIDE / 2],
+                      k % SIDE == SIDE - 1 && k < SIDE * SIDE - 1 ? " / " : " ");
+    memset(image, 255, sizeof image);
+    for (int i = WIDTH * HEIGHT / 2; i < WIDTH * HEIGHT; i++)
+        image[i] = i * i % 11 < 5 ? 255 : 0;
+    job = job_new(text, WIDTH, HEIGHT, 1, image);
+    job->state.tail = tail_of(1, 14, false, false);
+    expect_rows(job, 1);
+    job->state.tail = tail_of(1, 22, false, true);
+    expect_rows(job, 1);
+    job_free(job);
 }
 END_TEST
 
@@ -511,6 +553,8 @@ int main(void)
 
     tcase_set_timeout(sums, 120);
     tcase_add_loop_test(sums, symmetric_masks_of_every_size_and_strength, 0, 90);
+    tcase_add_loop_test(sums, small_symmetric_masks, 0, 96);
+    tcase_add_loop_test(sums, digits_as_heavy_as_words_hold, 0, 32);
     tcase_add_loop_test(sums, boxes_of_all_shapes, 0, 15);
     tcase_add_loop_test(sums, boxes_as_heavy_as_words_hold, 0, 6);
     tcase_add_loop_test(sums, smallest_box, 0, 12);
