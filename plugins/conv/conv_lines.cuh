@@ -4,7 +4,8 @@
  *
  * A line holds what a row of the block's tile sees. The copy engine brings what of it stands in the image, by 16 bytes, and
  * so maybe bytes of the rows before and after. What should stand beyond the ends of the row a warp then puts there; nearly
- * always it stands in the line already, so that nothing waits for memory.
+ * always it stands in the line already, so that nothing waits for memory. Where rows are not aligned it may also put lines
+ * right, which then begin with their first element.
  */
 #ifndef CONV_LINES_CUH
 #define CONV_LINES_CUH
@@ -24,6 +25,7 @@ struct conv_tile {
 
 /* SPAN: elements of a line. It may begin anywhere in its first 16 bytes. */
 template <typename ELEM, int SPAN, int ROWS, int STAGES> struct conv_ring {
+    static_assert(SPAN * sizeof(ELEM) % 16 == 0, "lines are copied by 16 bytes");
     uint4 lines[STAGES][ROWS][SPAN * sizeof(ELEM) / 16 + 1];
     uint64_t copied[STAGES], full[STAGES], empty[STAGES]; /* barriers */
 };
@@ -42,12 +44,16 @@ struct conv_window {
     int lefts, rights;
     bool has_edges; /* or a line may be the constant */
     bool is_plain;  /* the copy engine brings all of each line that is in the image */
+    int skip; /* elements of a line before what it begins with once put right; below 0: lines stay */
+    bool is_finished; /* by the warp that fills: lines have edges or are put right */
+    int late;         /* stages by which copies then begin later, 1 or 2; else 0 */
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
 enum {
     CONV_EDGES_AHEAD = 2, /* that a lane has on their way */
+    CONV_SHIFT_LESS = 24, /* bytes at the end of a line that are not put right */
     CONV_BULK = 1024,     /* bytes of a line from which on the copy engine is worth its start */
 };
 
@@ -154,20 +160,20 @@ conv_begin_ring(const struct conv_job &job, const struct conv_tile &tile,
     if (threadIdx.x % 32 == 0) {
         for (int i = 0; i < STAGES; i++) {
             gpurun_barrier_make(&ring->copied[i], arrivals);
-            gpurun_barrier_make(&ring->full[i], window.has_edges ? 32 : arrivals);
+            gpurun_barrier_make(&ring->full[i], window.is_finished ? 32 : arrivals);
             gpurun_barrier_make(&ring->empty[i], 32 * readers);
         }
         gpurun_barriers_made();
     }
     __syncwarp();
     conv_begin_lines<IS_ALIGNED>(job, tile, 0, min(tile.lines, ROWS), ring,
-                                 window.has_edges ? ring->copied : ring->full);
+                                 window.is_finished ? ring->copied : ring->full);
 }
 
-/* What a tile of `results` results in a row reads of its lines. */
+/* What a tile of `results` results in a row reads of its lines; skip: up to 16 bytes of them, or below 0. */
 template <bool IS_ALIGNED, typename ELEM>
 static __device__ __forceinline__ struct conv_window
-conv_find_window(const struct conv_job &job, const struct conv_tile &tile, int results)
+conv_find_window(const struct conv_job &job, const struct conv_tile &tile, int results, int skip)
 {
     constexpr int32_t within = conv_within<ELEM>();
     const bool is_constant =
@@ -187,6 +193,9 @@ conv_find_window(const struct conv_job &job, const struct conv_tile &tile, int r
     window.lefts = min(window.to - window.from, max(0, missing_left - window.from));
     window.rights = min(window.to - window.from, max(0, window.to - job.elems + missing_right));
     window.has_edges = window.lefts + window.rights > 0 || is_constant;
+    window.skip = skip;
+    window.is_finished = window.has_edges || skip >= 0;
+    window.late = window.is_finished ? 2 : 0;
     return window;
 }
 
@@ -245,7 +254,6 @@ conv_put_edges(const struct conv_job &job, const struct conv_tile &tile, int s,
             for (int32_t e = window.from + lane; e < window.to; e += 32)
                 reinterpret_cast<ELEM *>(ring->lines[s % STAGES][r])[e - tile.begin] =
                     static_cast<ELEM>(job.fill);
-    gpurun_copy_fence();
 }
 
 /* Elements before the first of a line in it. */
@@ -319,12 +327,103 @@ conv_put_near_edges(const struct conv_job &job, const struct conv_tile &tile, in
 
         at[edges.to[k]] = edges.from[k] < 0 ? static_cast<ELEM>(job.fill) : at[edges.from[k]];
     }
-    gpurun_copy_fence();
 }
 
-/* Step s of filling a ring, of whose stages `copied` is told where the window has_edges, else `full`: the edges of stage s,
- * which is then there, and what can be begun once stage s has been left. Where there are edges that is two stages late,
- * so that what is read next has its edges already. By the whole warp. */
+/* Moves 512 TIMES bytes to where a line begins, from so many words and bits behind `from`. */
+template <int WORDS, int TIMES>
+static __device__ __forceinline__ void conv_shift_line(const uint4 *from, int bits, uint4 *line)
+{
+    const int lane = threadIdx.x % 32;
+    uint4 moved[TIMES];
+
+#pragma unroll
+    for (int i = 0; i < TIMES; i++) {
+        const uint4 one = from[lane + 32 * i], next = from[lane + 32 * i + 1];
+        const uint32_t words[8] = {one.x, one.y, one.z, one.w, next.x, next.y, next.z, next.w};
+
+        moved[i] = make_uint4(__funnelshift_r(words[WORDS], words[WORDS + 1], bits),
+                              __funnelshift_r(words[WORDS + 1], words[WORDS + 2], bits),
+                              __funnelshift_r(words[WORDS + 2], words[WORDS + 3], bits),
+                              __funnelshift_r(words[WORDS + 3], words[WORDS + 4], bits));
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < TIMES; i++)
+        line[lane + 32 * i] = moved[i];
+}
+
+/* Moves words FIRST to LAST - 1 of all lines of a stage, a lane a word; shift: by how many bytes, of line `lane`. */
+template <int FIRST, int LAST, int ROWS, int CHUNKS>
+static __device__ __forceinline__ void conv_shift_ends(int shift, uint4 (&lines)[ROWS][CHUNKS])
+{
+    constexpr int of_line = LAST - FIRST, times = (ROWS * of_line + 31) / 32;
+    uint32_t moved[times];
+
+#pragma unroll
+    for (int k = 0; k < 2 * times; k++) {
+        const int i = threadIdx.x % 32 + 32 * (k % times), line = min(i / of_line, ROWS - 1);
+        const int by = __shfl_sync(~0u, shift, line);
+        uint32_t *to = reinterpret_cast<uint32_t *>(lines[line]) + FIRST + i % of_line;
+
+        if (k == times)
+            __syncwarp();
+        if (k < times)
+            moved[k] = __funnelshift_r(to[by / 4], to[by / 4 + 1], 8 * by);
+        else if (i < ROWS * of_line)
+            *to = moved[k - times];
+    }
+}
+
+/* Puts the lines of stage s right. By the whole warp. */
+template <bool IS_ALIGNED, typename ELEM, int SPAN, int ROWS, int STAGES>
+static __device__ __forceinline__ void
+conv_shift_stage(const struct conv_job &job, const struct conv_tile &tile, int s, int skip,
+                 struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring)
+{
+    constexpr int bytes = SPAN * sizeof(ELEM) - CONV_SHIFT_LESS, times = (bytes - 1) / 512;
+    const int line = min(s * ROWS + static_cast<int>(threadIdx.x % 32), tile.lines - 1);
+    const int shift = (skip + conv_shift<IS_ALIGNED, ELEM>(job, tile, line)) * sizeof(ELEM);
+    uint4(&lines)[ROWS][SPAN * sizeof(ELEM) / 16 + 1] = ring->lines[s % STAGES];
+
+    __syncwarp();
+#pragma unroll 1
+    for (int r = 0; r < ROWS; r++) {
+        const int by = __shfl_sync(~0u, shift, r), words = by / 4 % 4;
+        const uint4 *from = lines[r] + by / 16;
+
+        if (words == 0)
+            conv_shift_line<0, times>(from, 8 * by, lines[r]);
+        else if (words == 1)
+            conv_shift_line<1, times>(from, 8 * by, lines[r]);
+        else if (words == 2)
+            conv_shift_line<2, times>(from, 8 * by, lines[r]);
+        else
+            conv_shift_line<3, times>(from, 8 * by, lines[r]);
+    }
+    conv_shift_ends<128 * times, bytes / 4>(shift, lines);
+}
+
+/* Finishes stage s, which is then full. By the whole warp. */
+template <bool IS_ALIGNED, typename ELEM, int SPAN, int ROWS, int STAGES>
+static __device__ __forceinline__ void
+conv_finish_stage(const struct conv_job &job, const struct conv_tile &tile, int s,
+                  const struct conv_window &window, const struct conv_edges &edges,
+                  struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring)
+{
+    gpurun_barrier_wait(&ring->copied[s % STAGES], s / STAGES % 2);
+    if (window.has_edges && edges.are_near)
+        conv_put_near_edges<IS_ALIGNED>(job, tile, s, edges, ring);
+    else if (window.has_edges)
+        conv_put_edges<IS_ALIGNED>(job, tile, s, window, ring);
+    if (window.skip >= 0)
+        conv_shift_stage<IS_ALIGNED>(job, tile, s, window.skip, ring);
+    gpurun_copy_fence();
+    gpurun_barrier_arrive(&ring->full[s % STAGES]);
+}
+
+/* Step s of filling a ring, of whose stages `copied` is told where the window is_finished, else `full`: what finishes stage
+ * s, which is then there, and what can be begun once stage s has been left. Where there is anything to finish that is
+ * late, so that what is read next is there already. By the whole warp. */
 template <bool IS_ALIGNED, typename ELEM, int SPAN, int ROWS, int STAGES>
 static __device__ __forceinline__ void
 conv_fill_stage(const struct conv_job &job, const struct conv_tile &tile, int s,
@@ -332,23 +431,17 @@ conv_fill_stage(const struct conv_job &job, const struct conv_tile &tile, int s,
                 struct conv_ring<ELEM, SPAN, ROWS, STAGES> *ring)
 {
     static_assert(STAGES > 2, "stages are begun up to two late");
-    const int late = window.has_edges ? 2 : 0, next = s - late + STAGES;
+    const int next = s - window.late + STAGES;
 
     if (s * ROWS >= tile.lines)
         return;
-    if (window.has_edges) {
-        gpurun_barrier_wait(&ring->copied[s % STAGES], s / STAGES % 2);
-        if (edges.are_near)
-            conv_put_near_edges<IS_ALIGNED>(job, tile, s, edges, ring);
-        else
-            conv_put_edges<IS_ALIGNED>(job, tile, s, window, ring);
-        gpurun_barrier_arrive(&ring->full[s % STAGES]);
-    }
-    if (s < late || next * ROWS >= tile.lines)
+    if (window.is_finished)
+        conv_finish_stage<IS_ALIGNED>(job, tile, s, window, edges, ring);
+    if (s < window.late || next * ROWS >= tile.lines)
         return;
     gpurun_barrier_wait(&ring->empty[next % STAGES], (next / STAGES - 1) % 2);
     conv_begin_lines<IS_ALIGNED>(job, tile, next * ROWS, min(tile.lines, (next + 1) * ROWS), ring,
-                                 window.has_edges ? ring->copied : ring->full);
+                                 window.is_finished ? ring->copied : ring->full);
 }
 
 /* Fills a ring whose first stage has begun. By the whole warp. */
@@ -360,7 +453,7 @@ conv_fill_ring(const struct conv_job &job, const struct conv_tile &tile,
     struct conv_edges edges;
 
     conv_begin_lines<IS_ALIGNED>(job, tile, ROWS, min(tile.lines, STAGES * ROWS), ring,
-                                 window.has_edges ? ring->copied : ring->full);
+                                 window.is_finished ? ring->copied : ring->full);
     if (window.has_edges)
         edges = conv_find_edges<ELEM, SPAN, ROWS>(job, tile, window);
 #pragma unroll 1

@@ -16,9 +16,12 @@
  *          (conv_lines.cuh), 8 warps add each line to the ROWS rows of the answer that it is under the mask of,
  *          each at its own pace. Bands are lower where they are too few to fill the device, and the last of them.
  * Memory   each row is read (band + ROWS - 1) / band times in all. Results leave as 4 bytes a lane. Where rows are not
- *          aligned, words of a line and of the answer begin where memory has them, and the band is moved by the difference.
+ *          aligned, and the mask has at most 3 of them, words of a line and of the answer begin where memory has them, and
+ *          the band is moved by the difference. Under other masks the warp that fills the ring shifts each line to where it
+ *          would be if rows were aligned, results meet in shared memory, and one more warp shifts and stores them, 16 bytes
+ *          a lane.
  * Bound    memory: 8 loads from shared memory and 2 ROWS tensor instructions per row and 256 results.
- * Limits   weights of -128 to 127, at most 7 rows, channels * (width / 2) at most 12, 9 where rows are not aligned; rows of
+ * Limits   weights of -128 to 127, at most 7 rows, channels * (width / 2) at most 12, 9 where bands are moved; rows of
  *          2^31 - 2049 elements; compute capability 8.0.
  */
 #include "conv_lines.cuh"
@@ -31,17 +34,31 @@ enum {
     BYTES_AHEAD = 16, /* elements of a line before the tile's first result */
     BYTES_REACH = 12, /* elements to either side of a result that count, at most */
     BYTES_SKEW = 3,   /* how far a row of either image may begin behind a word */
-    BYTES_BLOCK = 32 * (BYTES_WARPS + 1),
+    BYTES_TURNS = 2,  /* stages whose answers are put together: one while another is stored */
     BYTES_ROWS_MAX = 7,
+    BYTES_MOVED_ROWS = 3, /* of masks, up to which bands are moved where rows are not aligned */
     BYTES_DISTANCES = 26, /* between first elements of words and results: -10 to 15 */
     BYTES_DISTANCE_LEAST = -7 - BYTES_SKEW,
 };
 
-/* Whether warps at the ends of rows that are not aligned walk as others do, and each lane knows whether its words are all in
- * the image. */
-template <int ROWS, bool IS_ALIGNED> static __host__ __device__ constexpr bool bytes_asks_lanes()
+/* What is done about rows that begin anywhere. */
+enum bytes_way {
+    BYTES_ALIGNED, /* nothing: those of the image begin at multiples of 16 bytes, of the answer of 4 */
+    BYTES_MOVED,   /* bands are moved; each lane knows whether its words are all in the image */
+    BYTES_SHIFTED, /* lines are put right, and answers put together in shared memory */
+};
+
+/* How sums become results. */
+enum bytes_end {
+    BYTES_PLAIN, /* by saturation alone */
+    BYTES_ADDED, /* after what is added they need only be shifted, maybe by nothing */
+    BYTES_ENDED, /* by all of conv_tail */
+};
+
+/* One warp fills the ring, one more stores answers that are put together. */
+template <enum bytes_way WAY> static __host__ __device__ constexpr int bytes_block()
 {
-    return ROWS == 3 && !IS_ALIGNED;
+    return 32 * (BYTES_WARPS + (WAY == BYTES_SHIFTED ? 2 : 1));
 }
 
 /* The band matrices of all rows of the mask: the two registers of a lane whose words begin so many elements behind its
@@ -59,16 +76,16 @@ struct bytes_line {
 };
 
 /* Elements of a line: what is ahead, and what the last warp sees. */
-template <bool IS_ALIGNED> static __host__ __device__ constexpr int bytes_span()
+template <enum bytes_way WAY> static __host__ __device__ constexpr int bytes_span()
 {
-    return BYTES_ELEMS + (IS_ALIGNED ? 32 : 48);
+    return BYTES_ELEMS + (WAY == BYTES_ALIGNED ? 32 : 48);
 }
 
 /* Elements that a row's warps must cover; the last of a row of tiles leaves the last of them to bytes_make_rest. */
-template <bool IS_ALIGNED>
+template <enum bytes_way WAY>
 static __host__ __device__ __forceinline__ int64_t bytes_covered(const struct conv_job &job)
 {
-    return static_cast<int64_t>(job.out_elems) + (IS_ALIGNED ? 0 : BYTES_SKEW);
+    return static_cast<int64_t>(job.out_elems) + (WAY == BYTES_MOVED ? BYTES_SKEW : 0);
 }
 
 /* Stages that a block works through: at most, and where blocks are few. */
@@ -82,20 +99,53 @@ enum {
     BYTES_ROWS_LEAST = 4, /* of the answer, that so many stages make */
 };
 
-static __host__ __device__ constexpr int bytes_stages(int rows)
+static __host__ __device__ constexpr int bytes_stages(int rows, enum bytes_way way)
 {
-    return rows == 7 ? 3 : 4;
+    return rows == 7 && way == BYTES_ALIGNED ? 3 : 4;
 }
 
-template <int ROWS, bool IS_ALIGNED>
-struct bytes_ring : conv_ring<uint8_t, bytes_span<IS_ALIGNED>(), ROWS, bytes_stages(ROWS)> {
-};
+template <int ROWS, enum bytes_way WAY>
+struct bytes_ring : conv_ring<uint8_t, bytes_span<WAY>(), ROWS, bytes_stages(ROWS, WAY)>{};
+
+/* Whether copies of lines that are put right begin a stage late, not two: stages of 7 lines are so long that what is read next
+ * is put right in time. */
+static __host__ __device__ constexpr bool bytes_is_soon(int rows)
+{
+    return rows == 7;
+}
 
 /* Lines of a tile at most. */
 template <int ROWS> static __host__ __device__ constexpr int bytes_lines_most()
 {
     return ROWS * bytes_turns_most(ROWS);
 }
+
+/* Rows of the answer on their way, each as it will lie in memory, from 16 whole bytes on that hold its first, but for up to 3
+ * bytes earlier. */
+template <int ROWS> struct bytes_answers {
+    uint4 rows[BYTES_TURNS][ROWS][BYTES_ELEMS / 16 + 1];
+    uint64_t full[BYTES_TURNS], empty[BYTES_TURNS]; /* barriers */
+};
+
+template <int ROWS, enum bytes_way WAY> static __host__ __device__ constexpr int bytes_put_rows()
+{
+    return WAY == BYTES_SHIFTED ? ROWS : 1;
+}
+
+template <int ROWS, enum bytes_way WAY> static __host__ __device__ constexpr int bytes_met_lines()
+{
+    return WAY == BYTES_MOVED ? bytes_lines_most<ROWS>() : 1;
+}
+
+/* Shared memory of a block. */
+template <int ROWS, enum bytes_way WAY>
+struct bytes_shared {
+    struct bytes_ring<ROWS, WAY> ring; struct bytes_answers<bytes_put_rows<ROWS, WAY>()>
+        answers; /* if lines are put right */
+    struct bytes_table<ROWS>
+        table;
+    struct bytes_line lines[bytes_met_lines<ROWS, WAY>()]; /* if bands are moved */
+};
 
 template <int ROWS> static constexpr int bytes_blocks_per_sm()
 {
@@ -113,11 +163,11 @@ struct bytes_lane {
     bool has_all;
 };
 
-template <int ROWS, bool IS_ALIGNED>
+template <enum bytes_way WAY>
 static __device__ __forceinline__ struct bytes_lane bytes_find_lane(const struct conv_job &job,
                                                                     const struct conv_tile &tile)
 {
-    constexpr bool is_asked = bytes_asks_lanes<ROWS, IS_ALIGNED>();
+    constexpr bool is_asked = WAY == BYTES_MOVED;
     const int lane = threadIdx.x % 32, quarter = lane % 4;
     const int32_t margin = job.border == CONV_FRAME ? job.mask_width / 2 * job.channels : 0;
     const int32_t radius = job.border == CONV_FRAME ? job.mask_height / 2 : 0;
@@ -127,7 +177,7 @@ static __device__ __forceinline__ struct bytes_lane bytes_find_lane(const struct
     mine.e = tile.e + static_cast<int32_t>(threadIdx.x / 32) * BYTES_WARP_ELEMS;
     mine.is_odd = lane % 2 == 1;
     mine.word = lane / 4 * 4 + quarter / 2 + 2 * (quarter % 2);
-    first = mine.e + (is_asked ? 4 * mine.word : 0) - (IS_ALIGNED ? 0 : BYTES_SKEW);
+    first = mine.e + (is_asked ? 4 * mine.word - BYTES_SKEW : 0);
     last = mine.e + (is_asked ? 4 * mine.word + 128 + 4 : BYTES_WARP_ELEMS);
     mine.has_all = first >= margin && last <= job.out_elems - margin && tile.y >= radius &&
                    tile.y + tile.rows <= job.out_height - radius;
@@ -146,12 +196,12 @@ static __device__ __forceinline__ void bytes_multiply(int32_t (&sums)[4], const 
 }
 
 /* Four saturated bytes, the first lowest. */
-static __device__ __forceinline__ uint32_t bytes_pack(int32_t a, int32_t b, int32_t c, int32_t d)
+static __device__ __forceinline__ uint32_t bytes_pack(const int32_t (&of)[4])
 {
     uint32_t high, all;
 
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(d), "r"(c));
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(b), "r"(a), "r"(high));
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(of[3]), "r"(of[2]));
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(of[1]), "r"(of[0]), "r"(high));
     return all;
 }
 
@@ -175,24 +225,22 @@ static __device__ __forceinline__ void bytes_add(const uint32_t *line, const uin
     }
 }
 
-/* The end of four sums; IS_FAST: they need only be shifted, after what is added. */
-template <bool IS_FAST>
-static __device__ __forceinline__ uint32_t bytes_finish(const struct conv_tail &tail,
-                                                        const int32_t (&sum)[4])
+static __device__ __forceinline__ bool bytes_is_plain(const struct conv_tail &tail)
 {
-    const int32_t add = static_cast<int32_t>(tail.add);
-    const int shift = tail.shift;
+    return static_cast<int32_t>(tail.add) == 0 && tail.shift == 0;
+}
 
-    if (IS_FAST && add == 0 && shift == 0)
-        return bytes_pack(sum[0], sum[1], sum[2], sum[3]);
-    if (IS_FAST)
-        return bytes_pack((sum[0] + add) >> shift, (sum[1] + add) >> shift, (sum[2] + add) >> shift,
-                          (sum[3] + add) >> shift);
-    if (tail.is_wide)
-        return bytes_pack(conv_tail_wide(sum[0], &tail), conv_tail_wide(sum[1], &tail),
-                          conv_tail_wide(sum[2], &tail), conv_tail_wide(sum[3], &tail));
-    return bytes_pack(conv_tail_narrow(sum[0], &tail), conv_tail_narrow(sum[1], &tail),
-                      conv_tail_narrow(sum[2], &tail), conv_tail_narrow(sum[3], &tail));
+/* The end of four sums. */
+template <enum bytes_end END>
+static __device__ __forceinline__ void bytes_finish(const struct conv_tail &tail,
+                                                    const int32_t (&sum)[4], int32_t (&ended)[4])
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        ended[i] = END == BYTES_PLAIN   ? sum[i]
+                   : END == BYTES_ADDED ? (sum[i] + static_cast<int32_t>(tail.add)) >> tail.shift
+                   : tail.is_wide       ? conv_tail_wide(sum[i], &tail)
+                                        : conv_tail_narrow(sum[i], &tail);
 }
 
 /* From the results of both halves, 16 g + 2 t and 16 g + 8 + 2 t, to the lane's words of the first 128 and the last. */
@@ -224,9 +272,9 @@ static __device__ __forceinline__ void bytes_store_each(const struct conv_job &j
                                                   : static_cast<uint8_t>(word >> (8 * b));
 }
 
-/* The sums of row y are complete. The lane's first word belongs `ahead` elements before `to`. IS_FAST: sums need only be
- * shifted, and the warp has_all unless its lanes are asked. */
-template <bool IS_FAST, bool IS_ASKED>
+/* The sums of row y are complete. The lane's first word belongs `ahead` elements before `to`. Unless its lanes are asked the
+ * warp has_all, but for BYTES_ENDED. */
+template <enum bytes_end END, bool IS_ASKED>
 static __device__ __forceinline__ void
 bytes_complete(const struct conv_job &job, const struct bytes_lane &mine, int32_t y, int ahead,
                uint8_t *to, const int32_t (&sum)[2][4])
@@ -234,10 +282,18 @@ bytes_complete(const struct conv_job &job, const struct bytes_lane &mine, int32_
     uint32_t halves[2], words[2];
 
 #pragma unroll
-    for (int half = 0; half < 2; half++)
-        halves[half] = bytes_finish<IS_FAST>(job.tail, sum[half]);
+    for (int half = 0; half < 2; half++) {
+        int32_t ended[4];
+
+        if (END == BYTES_ADDED && bytes_is_plain(job.tail)) {
+            halves[half] = bytes_pack(sum[half]);
+            continue;
+        }
+        bytes_finish<END>(job.tail, sum[half], ended);
+        halves[half] = bytes_pack(ended);
+    }
     bytes_trade(mine, halves, words);
-    if ((!IS_FAST || IS_ASKED) && !mine.has_all) {
+    if ((END == BYTES_ENDED || IS_ASKED) && !mine.has_all) {
         bytes_store_each(job, mine.e - ahead + 4 * mine.word, y, words[0]);
         bytes_store_each(job, mine.e - ahead + 4 * mine.word + 128, y, words[1]);
         return;
@@ -249,7 +305,98 @@ bytes_complete(const struct conv_job &job, const struct bytes_lane &mine, int32_
     words_to[32] = words[1];
 }
 
-/* Where rows are not aligned, words of a line begin up to 3 elements before the warp's first, as it lies in the image, and
+/* Saturated bytes, two neighbours and two 128 bytes on. */
+static __device__ __forceinline__ void bytes_put(const int32_t (&of)[4], uint8_t *to)
+{
+    uint16_t *pairs_to = reinterpret_cast<uint16_t *>(to);
+
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        uint32_t pair;
+
+        asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;"
+            : "=r"(pair)
+            : "r"(of[2 * i + 1]), "r"(of[2 * i]));
+        pairs_to[64 * i] = static_cast<uint16_t>(pair);
+    }
+}
+
+/* The sums of a row are complete: the lane's results to `to` and behind it. */
+template <enum bytes_end END>
+static __device__ __forceinline__ void bytes_answer(const struct conv_tail &tail,
+                                                    const int32_t (&sum)[2][4], uint8_t *to)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int32_t ended[4];
+
+        bytes_finish<END>(tail, sum[half], ended);
+        bytes_put(ended, to + 8 * half);
+    }
+}
+
+/* Stores row y of a tile: a lane 16 whole bytes of 512, and a byte at either end. By the whole warp. */
+static __device__ __forceinline__ void bytes_store_row(const struct conv_job &job,
+                                                       const struct conv_tile &tile, int32_t y,
+                                                       const uint4 *answer)
+{
+    const int lane = threadIdx.x % 32;
+    uint8_t *to = static_cast<uint8_t *>(job.out) + y * job.out_pitch + tile.e;
+    const int past = static_cast<int>(reinterpret_cast<uintptr_t>(to) % 16), early = past % 4;
+    const int end = past + min(BYTES_ELEMS, job.out_elems - tile.e);
+    const uint8_t *from = reinterpret_cast<const uint8_t *>(answer) - early;
+    const bool is_whole = end == past + BYTES_ELEMS;
+
+    to -= past;
+    if (job.border == CONV_FRAME) {
+#pragma unroll 1
+        for (int at = past + lane; at < end; at += 32)
+            to[at] = conv_is_framed(job, tile.e + at - past, y) ? static_cast<uint8_t>(job.fill)
+                                                                : from[at];
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < BYTES_ELEMS / 512; i++) {
+        const int at = 16 * lane + 512 * i;
+        const uint4 words = *reinterpret_cast<const uint4 *>(from + early + at);
+        const uint32_t before = *reinterpret_cast<const uint32_t *>(from + early + at - 4);
+        const uint4 chunk = make_uint4(__funnelshift_l(before, words.x, 8 * early),
+                                       __funnelshift_l(words.x, words.y, 8 * early),
+                                       __funnelshift_l(words.y, words.z, 8 * early),
+                                       __funnelshift_l(words.z, words.w, 8 * early));
+
+        if ((i > 0 || at >= past) && (is_whole || at + 16 <= end))
+            *reinterpret_cast<uint4 *>(to + at) = chunk;
+    }
+    const int at = lane < 16 ? lane : end / 16 * 16 + lane - 16;
+
+    if (at < end && (lane < 16 ? past > 0 && at >= past : past == 0 || at >= 16))
+        to[at] = from[at];
+}
+
+/* Stores a tile, by the whole warp. */
+template <int ROWS>
+static __device__ __forceinline__ void bytes_store_tile(const struct conv_job &job,
+                                                        const struct conv_tile &tile,
+                                                        struct bytes_answers<ROWS> *answers)
+{
+#pragma unroll 1
+    for (int s = 0; s * ROWS < tile.lines; s++) {
+        const int turn = s % BYTES_TURNS;
+
+        gpurun_barrier_wait(&answers->full[turn], s / BYTES_TURNS % 2);
+#pragma unroll 1
+        for (int r = 0; r < ROWS; r++) {
+            const int row = s * ROWS + r - (ROWS - 1);
+
+            if (row >= 0 && row < tile.rows)
+                bytes_store_row(job, tile, tile.y + row, answers->rows[turn][r]);
+        }
+        gpurun_barrier_arrive(&answers->empty[turn]);
+    }
+}
+
+/* Where bands are moved, words of a line begin up to 3 elements before the warp's first, as it lies in the image, and
  * words of the answer as it lies there: by as much as the one differs from the other the band is moved, for each line and
  * row that meet. So no byte is ever shifted. */
 template <int ROWS>
@@ -269,18 +416,16 @@ bytes_find_line(const struct conv_job &job, const struct conv_tile &tile, int le
     return found;
 }
 
-/* A warp's part of the tile. `lines`: if not aligned. */
-template <int ROWS, bool IS_ALIGNED, bool IS_FAST>
+/* A warp's part of the tile. */
+template <int ROWS, enum bytes_way WAY, enum bytes_end END>
 static __device__ __forceinline__ void
 bytes_walk(const struct conv_job &job, const struct conv_tile &tile, int lead,
-           const struct bytes_lane &mine, const struct bytes_table<ROWS> &table,
-           const struct bytes_line *lines, struct bytes_ring<ROWS, IS_ALIGNED> *ring)
+           const struct bytes_lane &mine, struct bytes_shared<ROWS, WAY> *shared)
 {
-    constexpr int stages = bytes_stages(ROWS);
-    constexpr int unroll =
-        IS_ALIGNED || ROWS == 3 ? ROWS : 1; /* less, where registers would not do */
+    constexpr int stages = bytes_stages(ROWS, WAY);
+    struct bytes_ring<ROWS, WAY> *ring = &shared->ring;
     const int lane = threadIdx.x % 32, place = mine.e - tile.e + 4 * lane;
-    const uint2 *words = &table.words[0][4 * (lane % 4) - lane / 4 - BYTES_DISTANCE_LEAST];
+    const uint2 *words = &shared->table.words[0][4 * (lane % 4) - lane / 4 - BYTES_DISTANCE_LEAST];
     uint8_t *to = static_cast<uint8_t *>(job.out) + (tile.y - (ROWS - 1)) * job.out_pitch + mine.e +
                   4 * mine.word;
     struct bytes_line line = {static_cast<unsigned>(BYTES_AHEAD - lead), 0, 0, 0};
@@ -296,12 +441,12 @@ bytes_walk(const struct conv_job &job, const struct conv_tile &tile, int lead,
         const uint8_t *stage = reinterpret_cast<const uint8_t *>(ring->lines[s % stages]) + place;
 
         conv_await_stage(s, ring);
-#pragma unroll(unroll)
+#pragma unroll
         for (int r = 0; r < ROWS; r++) {
             const int done = s * ROWS + r - (ROWS - 1); /* the row that this line completes */
 
-            if (!IS_ALIGNED) {
-                line = lines[s * ROWS + r];
+            if (WAY == BYTES_MOVED) {
+                line = shared->lines[s * ROWS + r];
 #pragma unroll
                 for (int i = ROWS - 1; i >= 0; i--) {
                     skews[i] = i > 0 ? skews[i - 1] : line.skew;
@@ -314,11 +459,54 @@ bytes_walk(const struct conv_job &job, const struct conv_tile &tile, int lead,
                                                                r * sizeof ring->lines[0][0]),
                             band, sums);
             if (static_cast<unsigned>(done) < tile.rows)
-                bytes_complete<IS_FAST, bytes_asks_lanes<ROWS, IS_ALIGNED>()>(
-                    job, mine, tile.y + done, line.ahead, to, sums[ROWS - 1]);
+                bytes_complete<END, WAY == BYTES_MOVED>(job, mine, tile.y + done, line.ahead, to,
+                                                        sums[ROWS - 1]);
             to += job.out_pitch;
         }
         conv_leave_stage(s, ring);
+    }
+}
+
+/* The same where lines are put right, and answers put together. */
+template <int ROWS, enum bytes_end END>
+static __device__ __forceinline__ void
+bytes_walk_shifted(const struct conv_job &job, const struct conv_tile &tile,
+                   struct bytes_shared<ROWS, BYTES_SHIFTED> *shared)
+{
+    constexpr int stages = bytes_stages(ROWS, BYTES_SHIFTED);
+    struct bytes_ring<ROWS, BYTES_SHIFTED> *ring = &shared->ring;
+    const int lane = threadIdx.x % 32;
+    const int place = static_cast<int>(threadIdx.x / 32) * BYTES_WARP_ELEMS + 4 * lane;
+    const unsigned pitch = static_cast<unsigned>(job.out_pitch);
+    unsigned row_at = static_cast<unsigned>(reinterpret_cast<uintptr_t>(job.out)) +
+                      (tile.y - (ROWS - 1)) * pitch; /* of whose bits 2 and 3 count */
+    int32_t sums[ROWS][2][4] = {};
+    uint2 band[ROWS];
+
+#pragma unroll
+    for (int i = 0; i < ROWS; i++)
+        band[i] = shared->table.words[i][4 * (lane % 4) - lane / 4 - BYTES_DISTANCE_LEAST];
+#pragma unroll 1
+    for (int s = 0; s * ROWS < tile.lines; s++) {
+        const int turn = s % BYTES_TURNS;
+        const uint8_t *stage = reinterpret_cast<const uint8_t *>(ring->lines[s % stages]) + place;
+        uint8_t *to =
+            reinterpret_cast<uint8_t *>(shared->answers.rows[turn]) + place - place % 16 / 2;
+
+        conv_await_stage(s, ring);
+        if (s >= BYTES_TURNS)
+            gpurun_barrier_wait(&shared->answers.empty[turn], (s / BYTES_TURNS - 1) % 2);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            bytes_add<ROWS>(
+                reinterpret_cast<const uint32_t *>(stage + r * sizeof ring->lines[0][0]), band,
+                sums);
+            bytes_answer<END>(job.tail, sums[ROWS - 1],
+                              to + (row_at & 12) + r * sizeof shared->answers.rows[0][0]);
+            row_at += pitch;
+        }
+        conv_leave_stage(s, ring);
+        gpurun_barrier_arrive(&shared->answers.full[turn]);
     }
 }
 
@@ -341,37 +529,36 @@ bytes_find_tile(const struct conv_job &job, const struct conv_bands &bands, int 
 }
 
 /* How many of the block's warps read lines. */
-template <bool IS_ALIGNED>
+template <enum bytes_way WAY>
 static __device__ __forceinline__ int bytes_readers(const struct conv_job &job,
                                                     const struct conv_tile &tile)
 {
-    const int64_t covered = bytes_covered<IS_ALIGNED>(job) - tile.e;
+    const int64_t covered = bytes_covered<WAY>(job) - tile.e;
 
     return static_cast<int>(min(static_cast<int64_t>(BYTES_WARPS),
                                 (covered + BYTES_WARP_ELEMS - 1) / BYTES_WARP_ELEMS));
 }
 
 /* Fills the block's tables. By its reading warps. */
-template <int ROWS, bool IS_ALIGNED>
+template <int ROWS, enum bytes_way WAY>
 static __device__ __forceinline__ void
 bytes_begin_tables(const struct conv_job &job, const struct conv_bands &bands, int above, int lead,
-                   const struct bytes_table<ROWS> &table, struct bytes_table<ROWS> *shared_table,
-                   struct bytes_line *lines)
+                   const struct bytes_table<ROWS> &table, struct bytes_shared<ROWS, WAY> *shared)
 {
     constexpr int threads = 32 * BYTES_WARPS;
 
     static_assert(ROWS * BYTES_DISTANCES <= threads, "one each");
     if (threadIdx.x < ROWS * BYTES_DISTANCES)
-        shared_table->words[0][threadIdx.x] = table.words[0][threadIdx.x];
-    if (!IS_ALIGNED) {
+        shared->table.words[0][threadIdx.x] = table.words[0][threadIdx.x];
+    if (WAY == BYTES_MOVED) {
         const struct conv_tile tile = bytes_find_tile<ROWS>(job, bands, above);
 
         for (int i = threadIdx.x; i < (tile.lines + ROWS - 1) / ROWS * ROWS; i += threads)
-            lines[i] = bytes_find_line<ROWS>(job, tile, lead, i);
+            shared->lines[i] = bytes_find_line<ROWS>(job, tile, lead, i);
     }
 }
 
-/* Where rows are not aligned, words of a row may begin so far ahead of its last tile that up to BYTES_SKEW elements are left
+/* Where bands are moved, words of a row may begin so far ahead of its last tile that up to BYTES_SKEW elements are left
  * behind it: these are made one by one, while the first lines are on their way. By the tile's reading warps. */
 template <int ROWS>
 static __device__ __forceinline__ void
@@ -406,48 +593,77 @@ bytes_make_rest(const struct conv_job &job, const struct conv_tile &tile, int le
     }
 }
 
-/* What a tile reads of its lines: where rows are not aligned, its results begin up to BYTES_SKEW elements before it. */
-template <bool IS_ALIGNED>
-static __device__ __forceinline__ struct conv_window bytes_find_window(const struct conv_job &job,
-                                                                       struct conv_tile tile)
+/* What a tile reads of its lines: where bands are moved, its results begin up to BYTES_SKEW elements before it. */
+template <int ROWS, enum bytes_way WAY>
+static __device__ __forceinline__ struct conv_window
+bytes_find_window(const struct conv_job &job, struct conv_tile tile, int lead)
 {
     int results = BYTES_ELEMS;
 
-    if (!IS_ALIGNED) {
+    if (WAY == BYTES_MOVED) {
         tile.e -= BYTES_SKEW;
         results += BYTES_SKEW;
     }
-    return conv_find_window<IS_ALIGNED, uint8_t>(job, tile, results);
+    struct conv_window window = conv_find_window<WAY == BYTES_ALIGNED, uint8_t>(
+        job, tile, results, WAY == BYTES_SHIFTED ? BYTES_AHEAD - lead : -1);
+
+    if (WAY == BYTES_SHIFTED && bytes_is_soon(ROWS))
+        window.late = 1;
+    return window;
 }
 
-/* The walk that the warp's part allows. By a reading warp. */
-template <int ROWS, bool IS_ALIGNED>
-static __device__ __forceinline__ void
-bytes_walk_tile(const struct conv_job &job, const struct conv_tile &tile, int lead,
-                const struct bytes_lane &mine, const struct bytes_table<ROWS> &table,
-                const struct bytes_line *lines, struct bytes_ring<ROWS, IS_ALIGNED> *ring)
+/* The walk that the warp's part allows. By a reading warp. Code of its own for what is plain would cost registers. */
+template <int ROWS, enum bytes_way WAY>
+static __device__ __forceinline__ void bytes_walk_tile(const struct conv_job &job,
+                                                       const struct conv_tile &tile, int lead,
+                                                       struct bytes_shared<ROWS, WAY> *shared)
 {
-    const bool is_fast =
-        (bytes_asks_lanes<ROWS, IS_ALIGNED>() || mine.has_all) && conv_tail_only_shifts(&job.tail);
+    const struct bytes_lane mine = bytes_find_lane<WAY>(job, tile);
 
-    if (is_fast)
-        bytes_walk<ROWS, IS_ALIGNED, true>(job, tile, lead, mine, table, lines, ring);
+    if ((WAY == BYTES_MOVED || mine.has_all) && conv_tail_only_shifts(&job.tail))
+        bytes_walk<ROWS, WAY, BYTES_ADDED>(job, tile, lead, mine, shared);
     else
-        bytes_walk<ROWS, IS_ALIGNED, false>(job, tile, lead, mine, table, lines, ring);
+        bytes_walk<ROWS, WAY, BYTES_ENDED>(job, tile, lead, mine, shared);
+}
+
+/* Where lines are put right it saves them. */
+template <int ROWS>
+static __device__ __forceinline__ void
+bytes_walk_tile(const struct conv_job &job, const struct conv_tile &tile, int,
+                struct bytes_shared<ROWS, BYTES_SHIFTED> *shared)
+{
+    if (!conv_tail_only_shifts(&job.tail))
+        bytes_walk_shifted<ROWS, BYTES_ENDED>(job, tile, shared);
+    else if (bytes_is_plain(job.tail))
+        bytes_walk_shifted<ROWS, BYTES_PLAIN>(job, tile, shared);
+    else
+        bytes_walk_shifted<ROWS, BYTES_ADDED>(job, tile, shared);
+}
+
+/* Makes the barriers of answers of so many reading warps. By one warp; a __syncthreads() must follow. */
+template <int ROWS>
+static __device__ __forceinline__ void bytes_begin_answers(int readers,
+                                                           struct bytes_answers<ROWS> *answers)
+{
+    if (threadIdx.x % 32 == 0)
+        for (int i = 0; i < BYTES_TURNS; i++) {
+            gpurun_barrier_make(&answers->full[i], 32 * readers);
+            gpurun_barrier_make(&answers->empty[i], 32);
+        }
 }
 #endif
 
-/* `lead`: elements of a group's 32 that lie before its first result. `above`: rows of zeros on top of the mask.
- * IS_ALIGNED: rows of the image begin at multiples of 16 bytes, of the answer of 4. */
-template <int ROWS, bool IS_ALIGNED>
-static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>())
+/* `lead`: elements of a group's 32 that lie before its first result. `above`: rows of zeros on top of the mask. */
+template <int ROWS, enum bytes_way WAY>
+static __global__ void __launch_bounds__(bytes_block<WAY>(), bytes_blocks_per_sm<ROWS>())
     conv_vector_bytes_kernel(const struct conv_job job, const struct bytes_table<ROWS> table,
                              int lead, int above, const struct conv_bands bands)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    __shared__ struct bytes_ring<ROWS, IS_ALIGNED> ring;
-    __shared__ struct bytes_table<ROWS> shared_table;
-    __shared__ struct bytes_line lines[IS_ALIGNED ? 1 : bytes_lines_most<ROWS>()];
+    constexpr bool is_aligned = WAY == BYTES_ALIGNED;
+    extern __shared__ uint4 bytes_memory[];
+    struct bytes_shared<ROWS, WAY> *shared =
+        reinterpret_cast<struct bytes_shared<ROWS, WAY> *>(bytes_memory);
     const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
     struct conv_tile tile;
     struct conv_window window;
@@ -456,25 +672,32 @@ static __global__ void __launch_bounds__(BYTES_BLOCK, bytes_blocks_per_sm<ROWS>(
     /* others find out later, so that the warp which fills the ring begins the sooner */
     if (warp == BYTES_WARPS) {
         tile = bytes_find_tile<ROWS>(job, bands, above);
-        window = bytes_find_window<IS_ALIGNED>(job, tile);
-        conv_begin_ring<IS_ALIGNED>(job, tile, window, bytes_readers<IS_ALIGNED>(job, tile), &ring);
+        window = bytes_find_window<ROWS, WAY>(job, tile, lead);
+        conv_begin_ring<is_aligned>(job, tile, window, bytes_readers<WAY>(job, tile),
+                                    &shared->ring);
+    } else if (WAY == BYTES_SHIFTED && warp > BYTES_WARPS) {
+        tile = bytes_find_tile<ROWS>(job, bands, above);
+        bytes_begin_answers(bytes_readers<WAY>(job, tile), &shared->answers);
     } else {
-        bytes_begin_tables<ROWS, IS_ALIGNED>(job, bands, above, lead, table, &shared_table, lines);
+        bytes_begin_tables<ROWS, WAY>(job, bands, above, lead, table, shared);
     }
     __syncthreads();
     if (warp == BYTES_WARPS) {
-        conv_fill_ring<IS_ALIGNED>(job, tile, window, &ring);
+        conv_fill_ring<is_aligned>(job, tile, window, &shared->ring);
+        return;
+    }
+    if (WAY == BYTES_SHIFTED && warp > BYTES_WARPS) {
+        bytes_store_tile(job, tile, &shared->answers);
         return;
     }
     tile = bytes_find_tile<ROWS>(job, bands, above);
-    readers = bytes_readers<IS_ALIGNED>(job, tile);
+    readers = bytes_readers<WAY>(job, tile);
     if (warp >= readers)
         return;
-    if (!IS_ALIGNED && tile.e + BYTES_ELEMS < bytes_covered<IS_ALIGNED>(job) &&
+    if (WAY == BYTES_MOVED && tile.e + BYTES_ELEMS < bytes_covered<WAY>(job) &&
         tile.e + BYTES_ELEMS >= job.out_elems)
-        bytes_make_rest<ROWS>(job, tile, lead, above, 32 * readers, shared_table);
-    bytes_walk_tile<ROWS, IS_ALIGNED>(job, tile, lead, bytes_find_lane<ROWS, IS_ALIGNED>(job, tile),
-                                      shared_table, lines, &ring);
+        bytes_make_rest<ROWS>(job, tile, lead, above, 32 * readers, shared->table);
+    bytes_walk_tile(job, tile, lead, shared);
 #endif
 }
 
@@ -486,10 +709,18 @@ static bool bytes_is_aligned(const struct conv_job *job)
            reinterpret_cast<uintptr_t>(job->out) % 4 == 0 && job->out_pitch % 4 == 0;
 }
 
-/* Elements of a group's 32 before its first result. */
-static int bytes_lead(const struct conv_job *job)
+/* What is done for a mask of so many rows: where a row is little work, moving the band is the less. */
+static enum bytes_way bytes_way_of(const struct conv_job *job, int rows)
 {
-    return job->border != CONV_CROP ? BYTES_REACH : bytes_is_aligned(job) ? 0 : BYTES_SKEW;
+    return bytes_is_aligned(job)      ? BYTES_ALIGNED
+           : rows <= BYTES_MOVED_ROWS ? BYTES_MOVED
+                                      : BYTES_SHIFTED;
+}
+
+/* Elements of a group's 32 before its first result. */
+static int bytes_lead(const struct conv_job *job, enum bytes_way way)
+{
+    return job->border != CONV_CROP ? BYTES_REACH : way == BYTES_MOVED ? BYTES_SKEW : 0;
 }
 
 /* The two words whose first elements are `distance` and that + 16 behind a result, under a row of the mask. */
@@ -509,16 +740,18 @@ static uint2 bytes_words(const struct conv_mask *mask, const struct conv_job *jo
     return make_uint2(word[0], word[1]);
 }
 
-template <int ROWS, bool IS_ALIGNED>
+template <int ROWS, enum bytes_way WAY>
 static enum gpurun_status bytes_run(struct gpurun_ctx *ctx, const struct conv_job &job)
 {
     const struct conv_mask *mask = &conv_state_of(ctx)->mask;
     const struct conv_stages stages = {ROWS, ROWS, bytes_turns_most(ROWS), BYTES_TURNS_LEAST};
-    const int lead = bytes_lead(&job), above = (ROWS - mask->height) / 2;
+    const int lead = bytes_lead(&job, WAY), above = (ROWS - mask->height) / 2;
     const int64_t columns = (static_cast<int64_t>(job.out_elems) + BYTES_ELEMS - 1) / BYTES_ELEMS;
     const int64_t slots = static_cast<int64_t>(ctx->device.sm_count) * bytes_blocks_per_sm<ROWS>();
     const int64_t side = (slots + columns - 1) / columns;
     const int turns = conv_choose_turns(&stages, job.out_height, side);
+    const auto kernel = conv_vector_bytes_kernel<ROWS, WAY>;
+    const int bytes = sizeof(struct bytes_shared<ROWS, WAY>);
     struct conv_bands bands;
     const int64_t tiles = conv_cut_bands(&stages, job.out_height, static_cast<uint32_t>(columns),
                                          turns, (side + 1) / 2, &bands);
@@ -527,9 +760,10 @@ static enum gpurun_status bytes_run(struct gpurun_ctx *ctx, const struct conv_jo
     for (int i = 0; i < ROWS; i++)
         for (int d = 0; d < BYTES_DISTANCES; d++)
             table.words[i][d] = bytes_words(mask, &job, lead, i - above, BYTES_DISTANCE_LEAST + d);
-    conv_vector_bytes_kernel<ROWS, IS_ALIGNED>
-        <<<static_cast<unsigned>(tiles), BYTES_BLOCK, 0, gpurun_cuda_stream(ctx)>>>(
-            job, table, lead, above, bands);
+    GPURUN_CUDA_TRY(
+        ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    kernel<<<static_cast<unsigned>(tiles), bytes_block<WAY>(), bytes, gpurun_cuda_stream(ctx)>>>(
+        job, table, lead, above, bands);
     GPURUN_LAUNCH_TRY(ctx);
     return GPURUN_OK;
 }
@@ -538,7 +772,8 @@ bool conv_vector_bytes_takes(const struct gpurun_ctx *ctx)
 {
     const struct conv_mask *mask = &conv_state_of(ctx)->mask;
     const struct conv_job job = conv_job_of(ctx);
-    const int reach_most = bytes_is_aligned(&job) ? BYTES_REACH : BYTES_REACH - BYTES_SKEW;
+    const enum bytes_way way = bytes_way_of(&job, mask->height);
+    const int reach_most = BYTES_REACH - (way == BYTES_MOVED ? BYTES_SKEW : 0);
 
     if (mask->is_real || ctx->device.compute < 80 || mask->height > BYTES_ROWS_MAX ||
         job.out_elems > INT32_MAX - BYTES_ELEMS || mask->width / 2 * job.channels > reach_most)
@@ -556,10 +791,11 @@ enum gpurun_status conv_vector_bytes_check(struct gpurun_ctx *ctx)
 
 template <int ROWS> static enum gpurun_status bytes_run_rows(struct gpurun_ctx *ctx)
 {
+    constexpr enum bytes_way other = ROWS <= BYTES_MOVED_ROWS ? BYTES_MOVED : BYTES_SHIFTED;
     const struct conv_job job = conv_job_of(ctx);
 
-    return bytes_is_aligned(&job) ? bytes_run<ROWS, true>(ctx, job)
-                                  : bytes_run<ROWS, false>(ctx, job);
+    return bytes_is_aligned(&job) ? bytes_run<ROWS, BYTES_ALIGNED>(ctx, job)
+                                  : bytes_run<ROWS, other>(ctx, job);
 }
 
 enum gpurun_status conv_vector_bytes_launch(struct gpurun_ctx *ctx)

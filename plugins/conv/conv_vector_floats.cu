@@ -287,7 +287,7 @@ static __global__ void __launch_bounds__(FLOATS_BLOCK, floats_blocks_per_sm(SIZE
     /* others find out later, so that the warp which fills the ring begins the sooner */
     if (warp == FLOATS_WARPS) {
         tile = floats_find_tile<SIZE, CHANNELS>(job, bands);
-        window = conv_find_window<true, float>(job, tile, FLOATS_ELEMS);
+        window = conv_find_window<true, float>(job, tile, FLOATS_ELEMS, -1);
         conv_begin_ring<true>(job, tile, window, floats_readers(job, tile), &ring);
     }
     __syncthreads();

@@ -915,7 +915,7 @@ static __global__ void __launch_bounds__(PRODUCT_BLOCK, STEPS <= 4 || 2 * KH < S
     tile.reach = (job.mask_width - 1) * job.channels + job.first_e;
 
     const struct conv_window window =
-        conv_find_window<IS_ALIGNED, uint8_t>(job, tile, PRODUCT_ELEMS);
+        conv_find_window<IS_ALIGNED, uint8_t>(job, tile, PRODUCT_ELEMS, -1);
     const bool is_inside = !window.has_edges && tile.begin >= 16 &&
                            tile.begin + product_span<PLANES, STEPS>() + 16 <= job.elems &&
                            tile.e >= margin && tile.e + PRODUCT_ELEMS <= job.out_elems - margin &&
