@@ -100,8 +100,10 @@ static inline void reduce_part_add(struct reduce_part *part, double x)
     part->real = sum;
 }
 
-/* Loops over a piece of the input at the speed of memory; leaves its sum or its best key. */
-typedef void reduce_block(const void *data, int64_t elems, uint64_t flip, struct reduce_part *part);
+/* Loops over a piece of the input at the speed of memory; leaves its sum or its best key. in_row: how it is read, as
+ * gpurun/host_memory.h has it. */
+typedef void reduce_block(const void *data, int64_t elems, uint64_t flip, bool in_row,
+                          struct reduce_part *part);
 reduce_block *reduce_block_pick(enum reduce_kind kind);
 
 /* CUDA only. The sum of nothing. */

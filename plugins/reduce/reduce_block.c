@@ -1,14 +1,15 @@
 /*
  * The loops that run_cpu spends its time in. Written with vector extensions, so that they are vector code at
  * any optimisation level, and compiled twice on x86-64: for every such machine, and for AVX2, chosen when it
- * runs. Each reads its piece in a row, four registers at a time.
+ * runs.
  */
+#include "gpurun/host_memory.h"
 #include "reduce.h"
 #include "reduce_key.h"
 #include <stddef.h>
 
 /* Additions of reals in one chain, before a partial sum goes where nothing is lost. */
-enum { REAL_RUN = 32, AT_ONCE = 4 };
+enum { REAL_RUN = 32 };
 
 /* 16 bytes are a register on every machine that matters; 32 only with AVX. */
 typedef uint32_t narrow_u32 __attribute__((vector_size(16), aligned(4), may_alias));
@@ -29,13 +30,17 @@ typedef float wide_f32 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
 #endif
 
+/* What is read as the k-th of step i. */
+#define TAKE(k) many[i * order.next + (k)*order.apart]
+
 /* Whole numbers: `from` holds as many elements as `lanes` has numbers. */
 #define DEFINE_SUM(name, attributes, from, lanes, element, number)                                 \
-    attributes static void name(const void *data, int64_t elems, uint64_t flip,                    \
+    attributes static void name(const void *data, int64_t elems, uint64_t flip, bool in_row,       \
                                 struct reduce_part *part)                                          \
     {                                                                                              \
         enum { LANES = sizeof(from) / sizeof(element) };                                           \
-        const int64_t steps = elems / (LANES * AT_ONCE);                                           \
+        const int64_t steps = elems / (LANES * GPURUN_READ_MANY);                                  \
+        const struct gpurun_read_order order = gpurun_read_order(in_row, steps);                   \
         const element *one = data;                                                                 \
         const from *many = data;                                                                   \
         lanes a = {0}, b = {0}, c = {0}, d = {0};                                                  \
@@ -43,26 +48,27 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
                                                                                                    \
         (void)flip;                                                                                \
         for (int64_t i = 0; i < steps; i++) {                                                      \
-            a += __builtin_convertvector(many[AT_ONCE * i], lanes);                                \
-            b += __builtin_convertvector(many[AT_ONCE * i + 1], lanes);                            \
-            c += __builtin_convertvector(many[AT_ONCE * i + 2], lanes);                            \
-            d += __builtin_convertvector(many[AT_ONCE * i + 3], lanes);                            \
+            a += __builtin_convertvector(TAKE(0), lanes);                                          \
+            b += __builtin_convertvector(TAKE(1), lanes);                                          \
+            c += __builtin_convertvector(TAKE(2), lanes);                                          \
+            d += __builtin_convertvector(TAKE(3), lanes);                                          \
         }                                                                                          \
         a += b + c + d;                                                                            \
         for (int lane = 0; lane < LANES; lane++)                                                   \
             sum += (number)a[lane];                                                                \
-        for (int64_t i = steps * LANES * AT_ONCE; i < elems; i++)                                  \
+        for (int64_t i = steps * LANES * GPURUN_READ_MANY; i < elems; i++)                         \
             sum += (number)one[i];                                                                 \
         part->whole = sum;                                                                         \
     }
 
 /* Reals: chains of REAL_RUN, then a tree, then sums that keep what they lose. */
 #define DEFINE_REAL_SUM(name, attributes, from, lanes, element, number)                            \
-    attributes static void name(const void *data, int64_t elems, uint64_t flip,                    \
+    attributes static void name(const void *data, int64_t elems, uint64_t flip, bool in_row,       \
                                 struct reduce_part *part)                                          \
     {                                                                                              \
         enum { LANES = sizeof(from) / sizeof(element) };                                           \
-        const int64_t steps = elems / (LANES * AT_ONCE);                                           \
+        const int64_t steps = elems / (LANES * GPURUN_READ_MANY);                                  \
+        const struct gpurun_read_order order = gpurun_read_order(in_row, steps);                   \
         const element *one = data;                                                                 \
         const from *many = data;                                                                   \
                                                                                                    \
@@ -73,10 +79,10 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
             number sum[LANES];                                                                     \
                                                                                                    \
             for (; i < stop; i++) {                                                                \
-                a += __builtin_convertvector(many[AT_ONCE * i], lanes);                            \
-                b += __builtin_convertvector(many[AT_ONCE * i + 1], lanes);                        \
-                c += __builtin_convertvector(many[AT_ONCE * i + 2], lanes);                        \
-                d += __builtin_convertvector(many[AT_ONCE * i + 3], lanes);                        \
+                a += __builtin_convertvector(TAKE(0), lanes);                                      \
+                b += __builtin_convertvector(TAKE(1), lanes);                                      \
+                c += __builtin_convertvector(TAKE(2), lanes);                                      \
+                d += __builtin_convertvector(TAKE(3), lanes);                                      \
             }                                                                                      \
             a = (a + b) + (c + d);                                                                 \
             for (int lane = 0; lane < LANES; lane++)                                               \
@@ -86,7 +92,7 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
                     sum[lane] += sum[lane + width];                                                \
             reduce_part_add(part, (double)sum[0]);                                                 \
         }                                                                                          \
-        for (int64_t i = steps * LANES * AT_ONCE; i < elems; i++)                                  \
+        for (int64_t i = steps * LANES * GPURUN_READ_MANY; i < elems; i++)                         \
             reduce_part_add(part, (double)one[i]);                                                 \
     }
 
@@ -113,33 +119,34 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
     } while (0)
 
 #define DEFINE_BEST(name, attributes, lanes, number, unsigned_, key, top, infinity, is_real)       \
-    attributes static void name(const void *data, int64_t elems, uint64_t flip64,                  \
+    attributes static void name(const void *data, int64_t elems, uint64_t flip64, bool in_row,     \
                                 struct reduce_part *part)                                          \
     {                                                                                              \
         enum { LANES = sizeof(lanes) / sizeof(number) };                                           \
         const unsigned_ sign = (unsigned_)(top) + 1, flip = (unsigned_)flip64;                     \
         const number turn = (number)((is_real) ? flip : flip ^ sign);                              \
         const number least = (number)sign;                                                         \
-        const int64_t steps = elems / (LANES * AT_ONCE);                                           \
+        const int64_t steps = elems / (LANES * GPURUN_READ_MANY);                                  \
+        const struct gpurun_read_order order = gpurun_read_order(in_row, steps);                   \
         const unsigned_ *one = data;                                                               \
         const lanes *many = data;                                                                  \
-        lanes best[AT_ONCE];                                                                       \
+        lanes best[GPURUN_READ_MANY];                                                              \
         unsigned_ best_key = 0;                                                                    \
                                                                                                    \
-        for (int k = 0; k < AT_ONCE; k++)                                                          \
+        for (int k = 0; k < GPURUN_READ_MANY; k++)                                                 \
             best[k] = (lanes){0} + least;                                                          \
         for (int64_t i = 0; i < steps; i++) {                                                      \
-            for (int k = 0; k < AT_ONCE; k++) {                                                    \
-                lanes x = many[AT_ONCE * i + k];                                                   \
+            for (int k = 0; k < GPURUN_READ_MANY; k++) {                                           \
+                lanes x = TAKE(k);                                                                 \
                 SIGNED_KEY(lanes, x, is_real, top, infinity, turn);                                \
                 KEEP_GREATER(lanes, best[k], x);                                                   \
             }                                                                                      \
         }                                                                                          \
-        for (int i = 0; i < LANES * AT_ONCE; i++) {                                                \
+        for (int i = 0; i < LANES * GPURUN_READ_MANY; i++) {                                       \
             const unsigned_ found = (unsigned_)best[i / LANES][i % LANES] ^ sign;                  \
             best_key = found > best_key ? found : best_key;                                        \
         }                                                                                          \
-        for (int64_t i = steps * LANES * AT_ONCE; i < elems; i++) {                                \
+        for (int64_t i = steps * LANES * GPURUN_READ_MANY; i < elems; i++) {                       \
             const unsigned_ found = key(one[i], is_real, flip);                                    \
             best_key = found > best_key ? found : best_key;                                        \
         }                                                                                          \

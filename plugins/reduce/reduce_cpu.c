@@ -2,6 +2,7 @@
  * The baseline. The input is cut into pieces of fixed size, threads take runs of them, and the
  * pieces' results are joined in order: the answer's bits do not depend on the number of threads.
  */
+#include "gpurun/host_memory.h"
 #include "reduce.h"
 #include "reduce_key.h"
 #include <math.h>
@@ -31,12 +32,13 @@ static void run_pieces(const struct gpurun_ctx *ctx, struct reduce_part *parts, 
     const struct reduce_state *s = reduce_state_of(ctx);
     const int64_t n = reduce_options_of(ctx)->n, step = piece_elems(ctx);
     reduce_block *const block = reduce_block_pick(s->kind);
+    const bool in_row = gpurun_reads_in_row();
 
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, RUN) if (count > 1)
     for (int64_t i = 0; i < count; i++) {
         const int64_t begin = i * step, end = n - begin < step ? n : begin + step;
 
-        block(element_at(ctx, begin), end - begin, s->flip, &parts[i]);
+        block(element_at(ctx, begin), end - begin, s->flip, in_row, &parts[i]);
     }
 }
 

@@ -55,8 +55,8 @@ enum { TOPK_COLUMNS = 64 };
 
 /* Loops over a block of elements at the speed of memory; keys are those of gpurun/key.h. */
 struct topk_block {
-    /* Whether any key is above `limit`. */
-    bool (*above)(const void *data, int64_t elems, uint64_t limit, uint64_t flip);
+    /* Whether any key is above `limit`. in_row: how it is read, as gpurun/host_memory.h has it. */
+    bool (*above)(const void *data, int64_t elems, uint64_t limit, uint64_t flip, bool in_row);
     /* The largest key of each column, the block being read as rows of TOPK_COLUMNS elements. What is left
      * over at its end is ignored. At least one row. */
     void (*maxima)(const void *data, int64_t elems, uint64_t flip, uint64_t *maxima);

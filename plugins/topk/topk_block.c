@@ -3,6 +3,7 @@
  * code at any optimisation level, and compiled twice on x86-64: for every such machine, and for AVX2,
  * chosen when it runs.
  */
+#include "gpurun/host_memory.h"
 #include "gpurun/key.h"
 #include "topk.h"
 #include <stddef.h>
@@ -35,24 +36,26 @@ typedef double wide_double __attribute__((vector_size(32), aligned(8), may_alias
         (x) ^= (turn);                                                                             \
     } while (0)
 
-/* Reads the block in a row, four registers at a time. */
+/* What is read as the k-th of step i. */
+#define TAKE(k) many[i * order.next + (k)*order.apart]
+
 #define DEFINE_ABOVE(name, attributes, lanes, number, whole, key, top, infinity, real)             \
     attributes static bool name##_above(const void *data, int64_t elems, uint64_t limit64,         \
-                                        uint64_t flip64)                                           \
+                                        uint64_t flip64, bool in_row)                              \
     {                                                                                              \
-        enum { LANES = sizeof(lanes) / sizeof(number), AT_ONCE = 4 };                              \
+        enum { LANES = sizeof(lanes) / sizeof(number) };                                           \
         const whole sign = (whole)(top) + 1, flip = (whole)flip64;                                 \
         const number limit = (number)((whole)limit64 ^ sign);                                      \
         const number turn = (number)((real) ? flip : flip ^ sign);                                 \
-        const int64_t steps = elems / (LANES * AT_ONCE);                                           \
+        const int64_t steps = elems / (LANES * GPURUN_READ_MANY);                                  \
+        const struct gpurun_read_order order = gpurun_read_order(in_row, steps);                   \
         const whole *one = data;                                                                   \
         const lanes *many = data;                                                                  \
         lanes found = {0};                                                                         \
         number any = 0;                                                                            \
                                                                                                    \
         for (int64_t i = 0; i < steps; i++) {                                                      \
-            lanes a = many[AT_ONCE * i], b = many[AT_ONCE * i + 1], c = many[AT_ONCE * i + 2],     \
-                  d = many[AT_ONCE * i + 3];                                                       \
+            lanes a = TAKE(0), b = TAKE(1), c = TAKE(2), d = TAKE(3);                              \
             SIGNED_KEY(lanes, a, real, top, infinity, turn);                                       \
             SIGNED_KEY(lanes, b, real, top, infinity, turn);                                       \
             SIGNED_KEY(lanes, c, real, top, infinity, turn);                                       \
@@ -61,7 +64,7 @@ typedef double wide_double __attribute__((vector_size(32), aligned(8), may_alias
         }                                                                                          \
         for (int lane = 0; lane < LANES; lane++)                                                   \
             any |= found[lane];                                                                    \
-        for (int64_t i = steps * LANES * AT_ONCE; i < elems; i++)                                  \
+        for (int64_t i = steps * LANES * GPURUN_READ_MANY; i < elems; i++)                         \
             any |= key(one[i], real, flip) > (whole)limit64;                                       \
         return any != 0;                                                                           \
     }
@@ -96,12 +99,13 @@ typedef double wide_double __attribute__((vector_size(32), aligned(8), may_alias
  * is the one that -0 would have: it is not below zero. */
 #define DEFINE_REAL_ABOVE(name, attributes, lanes, reals, real, whole, key, infinity)              \
     attributes static bool name##_above(const void *data, int64_t elems, uint64_t limit64,         \
-                                        uint64_t flip64)                                           \
+                                        uint64_t flip64, bool in_row)                              \
     {                                                                                              \
-        enum { LANES = sizeof(reals) / sizeof(real), AT_ONCE = 4 };                                \
+        enum { LANES = sizeof(reals) / sizeof(real) };                                             \
         const whole sign = (whole)1 << (8 * sizeof(whole) - 1), flip = (whole)flip64;              \
         const whole plain = (whole)limit64 ^ flip, bits = plain & sign ? plain ^ sign : ~plain;    \
-        const int64_t steps = elems / (LANES * AT_ONCE);                                           \
+        const int64_t steps = elems / (LANES * GPURUN_READ_MANY);                                  \
+        const struct gpurun_read_order order = gpurun_read_order(in_row, steps);                   \
         const whole *one = data;                                                                   \
         const reals *many = data;                                                                  \
         lanes found = {0};                                                                         \
@@ -109,23 +113,23 @@ typedef double wide_double __attribute__((vector_size(32), aligned(8), may_alias
         real limit;                                                                                \
                                                                                                    \
         if ((bits & ~sign) > (whole)(infinity) || bits == sign)                                    \
-            return name##_key_above(data, elems, limit64, flip64);                                 \
+            return name##_key_above(data, elems, limit64, flip64, in_row);                         \
         memcpy(&limit, &bits, sizeof(limit));                                                      \
         const reals limits = (reals){0} + limit;                                                   \
         if (flip == 0) {                                                                           \
             found = ~found;                                                                        \
             for (int64_t i = 0; i < steps; i++)                                                    \
-                found &= ((many[AT_ONCE * i] <= limits) & (many[AT_ONCE * i + 1] <= limits)) &     \
-                         ((many[AT_ONCE * i + 2] <= limits) & (many[AT_ONCE * i + 3] <= limits));  \
+                found &= ((TAKE(0) <= limits) & (TAKE(1) <= limits)) &                             \
+                         ((TAKE(2) <= limits) & (TAKE(3) <= limits));                              \
             found = ~found;                                                                        \
         } else {                                                                                   \
             for (int64_t i = 0; i < steps; i++)                                                    \
-                found |= ((many[AT_ONCE * i] < limits) | (many[AT_ONCE * i + 1] < limits)) |       \
-                         ((many[AT_ONCE * i + 2] < limits) | (many[AT_ONCE * i + 3] < limits));    \
+                found |= ((TAKE(0) < limits) | (TAKE(1) < limits)) |                               \
+                         ((TAKE(2) < limits) | (TAKE(3) < limits));                                \
         }                                                                                          \
         for (int lane = 0; lane < LANES; lane++)                                                   \
             any |= found[lane] != 0;                                                               \
-        for (int64_t i = steps * LANES * AT_ONCE; i < elems; i++)                                  \
+        for (int64_t i = steps * LANES * GPURUN_READ_MANY; i < elems; i++)                         \
             any |= key(one[i], true, flip) > (whole)limit64;                                       \
         return any;                                                                                \
     }

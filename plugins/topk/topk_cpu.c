@@ -4,6 +4,7 @@
  * A range of elements has one collection, and ranges are joined in the order of their elements, so of equal
  * keys the collection always holds the lower index first and a stable sort by key alone is enough.
  */
+#include "gpurun/host_memory.h"
 #include "gpurun/key.h"
 #include "topk.h"
 #include <stdlib.h>
@@ -244,8 +245,8 @@ static void offer_block(struct picks *p, const struct gpurun_ctx *ctx, const voi
     for (int64_t at = begin; at < end; at += PIECE) {
         const int64_t stop = end - at < PIECE ? end : at + PIECE;
 
-        if (p->is_full &&
-            !block->above(element_at(row, at, s->elem_bytes), stop - at, p->limit, s->flip))
+        if (p->is_full && !block->above(element_at(row, at, s->elem_bytes), stop - at, p->limit,
+                                        s->flip, gpurun_reads_in_row()))
             continue;
         if (p->capacity - p->count < stop - at)
             picks_prune(p, o, s->elem_bytes);
@@ -273,8 +274,8 @@ static void picks_scan(struct picks *p, const struct gpurun_ctx *ctx, const void
     for (int64_t at = begin; at < end && o->k > 0; at += step) {
         const int64_t stop = end - at < step ? end : at + step;
 
-        if (!p->is_full ||
-            block->above(element_at(row, at, s->elem_bytes), stop - at, p->limit, s->flip))
+        if (!p->is_full || block->above(element_at(row, at, s->elem_bytes), stop - at, p->limit,
+                                        s->flip, gpurun_reads_in_row()))
             offer_block(p, ctx, row, at, stop);
         if (o->k <= TOPK_COLUMNS && p->count > 4 * TOPK_COLUMNS)
             picks_prune(p, o, s->elem_bytes); /* cheap, and the limit saves whole blocks */

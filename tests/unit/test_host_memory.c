@@ -9,7 +9,7 @@ enum { WORDS = 300, BYTES = 4 * GPURUN_LINE, AROUND = 0x77 };
 
 /* --- sums ----------------------------------------------------------------------------------------- */
 
-typedef uint64_t sum_words(const uint32_t *in, int64_t elems);
+typedef uint64_t sum_words(const uint32_t *in, int64_t elems, bool in_row);
 
 static bool has_avx512(void)
 {
@@ -31,22 +31,37 @@ static void check_sums(sum_words *sum)
     for (int start = 0; start < 4; start++) { /* no start is aligned to more than a word */
         right = 0;
         for (int n = 0; n <= WORDS - start; n++) {
-            ck_assert_uint_eq(sum(words + start, n), right);
+            ck_assert_uint_eq(sum(words + start, n, true), right);
+            ck_assert_uint_eq(sum(words + start, n, false), right);
             right += n < WORDS - start ? words[start + n] : 0;
         }
     }
     free(words);
 }
 
+/* More than two pieces. */
+START_TEST(test_sum_of_pieces)
+{
+    enum { MANY = 2 * GPURUN_READ_PIECE / sizeof(uint32_t) + 5 };
+    uint32_t *words = malloc(MANY * sizeof *words);
+    uint64_t right = 0;
+
+    for (uint32_t i = 0; i < MANY; i++)
+        right += words[i] = i * 2654435761u;
+    ck_assert_uint_eq(gpurun_sum_words(words, MANY), right);
+    free(words);
+}
+END_TEST
+
 START_TEST(test_sums)
 {
-    check_sums(gpurun_sum_words_any);
-    check_sums(gpurun_sum_words);
+    check_sums(gpurun_sum_piece_any);
+    check_sums(gpurun_sum_piece);
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2"))
-        check_sums(gpurun_sum_words_avx2);
+        check_sums(gpurun_sum_piece_avx2);
     if (has_avx512())
-        check_sums(gpurun_sum_words_avx512);
+        check_sums(gpurun_sum_piece_avx512);
 #endif
 }
 END_TEST
@@ -111,6 +126,7 @@ int main(void)
     int failed;
 
     tcase_add_test(all, test_sums);
+    tcase_add_test(all, test_sum_of_pieces);
     tcase_add_test(all, test_copies);
     tcase_add_test(all, test_lines);
     suite_add_tcase(suite, all);

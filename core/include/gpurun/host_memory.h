@@ -5,6 +5,7 @@
 #ifndef GPURUN_HOST_MEMORY_H
 #define GPURUN_HOST_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,20 +15,49 @@
 
 /* --- reading ------------------------------------------------------------------------------------------ */
 
+enum {
+    GPURUN_READ_MANY = 4,        /* registers that are read at a time */
+    GPURUN_READ_PIECE = 1 << 16, /* bytes that are read in one order */
+};
+
+/* Of a piece of GPURUN_READ_MANY * steps registers the one that is read as the k-th of step i: i * next + k * apart. */
+struct gpurun_read_order {
+    int64_t next, apart;
+};
+
+/* In a row, or at so many places of the piece in turn. */
+static inline struct gpurun_read_order gpurun_read_order(bool in_row, int64_t steps)
+{
+    return in_row ? (struct gpurun_read_order){GPURUN_READ_MANY, 1}
+                  : (struct gpurun_read_order){1, steps};
+}
+
+/* Whether this processor reads memory faster in a row: AMD's Zen 5 does, by up to a half, and Intel's Sapphire Rapids at four
+ * places, by up to a half too. */
+static inline bool gpurun_reads_in_row(void)
+{
+#ifdef __x86_64__
+    return !__builtin_cpu_is("intel");
+#else
+    return true;
+#endif
+}
+
 /* The words lie in pairs: of all pairs the sum, less 2^32 - 1 times that of their upper halves. */
 #define GPURUN_DEFINE_SUM_WORDS(name, attributes, BYTES)                                           \
-    attributes static inline uint64_t name(const uint32_t *in, int64_t elems)                      \
+    attributes static inline uint64_t name(const uint32_t *in, int64_t elems, bool in_row)         \
     {                                                                                              \
         typedef uint64_t lanes __attribute__((vector_size(BYTES), aligned(4), may_alias));         \
-        enum { MANY = 4, PER_LANES = BYTES / sizeof(uint32_t), PER_STEP = MANY * PER_LANES };      \
+        enum { MANY = GPURUN_READ_MANY, PER_STEP = MANY * BYTES / sizeof(uint32_t) };              \
         const int64_t steps = elems / PER_STEP;                                                    \
+        const struct gpurun_read_order order = gpurun_read_order(in_row, steps);                   \
+        const lanes *many = (const lanes *)(const void *)in;                                       \
         lanes pairs[MANY] = {{0}}, upper[MANY] = {{0}};                                            \
         uint64_t sum = 0;                                                                          \
                                                                                                    \
         for (int64_t i = 0; i < steps; i++)                                                        \
             for (int k = 0; k < MANY; k++) {                                                       \
-                const lanes read =                                                                 \
-                    *(const lanes *)(const void *)(in + i * PER_STEP + k * (int)PER_LANES);        \
+                const lanes read = many[i * order.next + k * order.apart];                         \
                                                                                                    \
                 pairs[k] += read;                                                                  \
                 upper[k] += read >> 32;                                                            \
@@ -40,23 +70,34 @@
         return sum;                                                                                \
     }
 
-GPURUN_DEFINE_SUM_WORDS(gpurun_sum_words_any, , 16)
+GPURUN_DEFINE_SUM_WORDS(gpurun_sum_piece_any, , 16)
 #ifdef __x86_64__
-GPURUN_DEFINE_SUM_WORDS(gpurun_sum_words_avx2, __attribute__((target("avx2"))), 32)
-GPURUN_DEFINE_SUM_WORDS(gpurun_sum_words_avx512, __attribute__((target("avx512f"))), 64)
+GPURUN_DEFINE_SUM_WORDS(gpurun_sum_piece_avx2, __attribute__((target("avx2"))), 32)
+GPURUN_DEFINE_SUM_WORDS(gpurun_sum_piece_avx512, __attribute__((target("avx512f"))), 64)
 #endif
 #undef GPURUN_DEFINE_SUM_WORDS
+
+static inline uint64_t gpurun_sum_piece(const uint32_t *in, int64_t elems, bool in_row)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f"))
+        return gpurun_sum_piece_avx512(in, elems, in_row);
+    if (__builtin_cpu_supports("avx2"))
+        return gpurun_sum_piece_avx2(in, elems, in_row);
+#endif
+    return gpurun_sum_piece_any(in, elems, in_row);
+}
 
 /* The sum of all words, modulo 2^64: nothing that is read can be left out unseen. */
 static inline uint64_t gpurun_sum_words(const uint32_t *in, int64_t elems)
 {
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512f"))
-        return gpurun_sum_words_avx512(in, elems);
-    if (__builtin_cpu_supports("avx2"))
-        return gpurun_sum_words_avx2(in, elems);
-#endif
-    return gpurun_sum_words_any(in, elems);
+    enum { PIECE = GPURUN_READ_PIECE / sizeof(uint32_t) };
+    const bool in_row = gpurun_reads_in_row();
+    uint64_t sum = 0;
+
+    for (int64_t at = 0; at < elems; at += PIECE)
+        sum += gpurun_sum_piece(in + at, elems - at < PIECE ? elems - at : PIECE, in_row);
+    return sum;
 }
 
 /* --- copying past the caches -------------------------------------------------------------------------- */

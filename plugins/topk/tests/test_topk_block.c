@@ -46,9 +46,12 @@ static void expect_above(size_t bytes, uint64_t flip, double value, uint64_t lim
 
             memcpy((char *)block + (size_t)i * bytes, &bits, bytes); /* the low bytes come first */
         }
-        ck_assert_msg(topk_block_pick(bytes, true)->above(block, ELEMS, limit, flip) == right,
-                      "%zu bytes, flip %llx, %g at %lld, limit %llx", bytes,
-                      (unsigned long long)flip, value, (long long)place, (unsigned long long)limit);
+        for (int in_row = 0; in_row < 2; in_row++)
+            ck_assert_msg(topk_block_pick(bytes, true)->above(block, ELEMS, limit, flip, in_row) ==
+                              right,
+                          "%zu bytes, flip %llx, %g at %lld, limit %llx, in a row %d", bytes,
+                          (unsigned long long)flip, value, (long long)place,
+                          (unsigned long long)limit, in_row);
     }
 }
 
