@@ -104,7 +104,11 @@ static inline void reduce_part_add(struct reduce_part *part, double x)
  * gpurun/host_memory.h has it. */
 typedef void reduce_block(const void *data, int64_t elems, uint64_t flip, bool in_row,
                           struct reduce_part *part);
-reduce_block *reduce_block_pick(enum reduce_kind kind);
+
+/* Instructions, each with those before it, and the last that this machine has. */
+enum reduce_set { REDUCE_ANY, REDUCE_AVX2, REDUCE_AVX512 };
+enum reduce_set reduce_best_set(void);
+reduce_block *reduce_block_of(enum reduce_kind kind, enum reduce_set set);
 
 /* CUDA only. The sum of nothing. */
 enum gpurun_status reduce_launch_nothing(struct gpurun_ctx *ctx);

@@ -1,6 +1,6 @@
 /*
  * The loops that run_cpu spends its time in. Written with vector extensions, so that they are vector code at
- * any optimisation level, and compiled twice on x86-64: for every such machine, and for AVX2, chosen when it
+ * any optimisation level, and compiled for every machine and, on x86-64, for AVX2 and AVX-512, chosen when it
  * runs.
  */
 #include "gpurun/host_memory.h"
@@ -28,6 +28,10 @@ typedef uint64_t wide_u64 __attribute__((vector_size(32), aligned(8), may_alias)
 typedef int64_t wide_i64 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef float wide_f32 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
+typedef uint32_t widest_u32 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t widest_i32 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint64_t widest_u64 __attribute__((vector_size(64), aligned(8), may_alias));
+typedef int64_t widest_i64 __attribute__((vector_size(64), aligned(8), may_alias));
 #endif
 
 /* What is read as the k-th of step i. */
@@ -154,14 +158,11 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
     }
 
 /* For one kind of machine: `lanes` registers, and `half` ones whose elements double in size. */
-#define DEFINE_BLOCKS(suffix, attributes, lanes, half)                                             \
+#define DEFINE_WHOLE_BLOCKS(suffix, attributes, lanes, half)                                       \
     DEFINE_SUM(sum_32_##suffix, attributes, lanes##_u32, lanes##_u32, uint32_t, uint32_t)          \
     DEFINE_SUM(sum_int32_wide_##suffix, attributes, half##_i32, lanes##_i64, int32_t, uint64_t)    \
     DEFINE_SUM(sum_uint32_wide_##suffix, attributes, half##_u32, lanes##_u64, uint32_t, uint64_t)  \
     DEFINE_SUM(sum_64_##suffix, attributes, lanes##_u64, lanes##_u64, uint64_t, uint64_t)          \
-    DEFINE_REAL_SUM(sum_float_##suffix, attributes, lanes##_f32, lanes##_f32, float, float)        \
-    DEFINE_REAL_SUM(sum_float_wide_##suffix, attributes, half##_f32, lanes##_f64, float, double)   \
-    DEFINE_REAL_SUM(sum_double_##suffix, attributes, lanes##_f64, lanes##_f64, double, double)     \
     DEFINE_BEST(best_32_##suffix, attributes, lanes##_i32, int32_t, uint32_t, reduce_key32,        \
                 INT32_MAX, 0, false)                                                               \
     DEFINE_BEST(best_float_##suffix, attributes, lanes##_i32, int32_t, uint32_t, reduce_key32,     \
@@ -171,32 +172,57 @@ typedef double wide_f64 __attribute__((vector_size(32), aligned(8), may_alias));
     DEFINE_BEST(best_double_##suffix, attributes, lanes##_i64, int64_t, uint64_t, reduce_key64,    \
                 INT64_MAX, INT64_C(0x7ff0000000000000), true)
 
-#define BLOCKS(suffix)                                                                             \
+#define DEFINE_REAL_BLOCKS(suffix, attributes, lanes, half)                                        \
+    DEFINE_REAL_SUM(sum_float_##suffix, attributes, lanes##_f32, lanes##_f32, float, float)        \
+    DEFINE_REAL_SUM(sum_float_wide_##suffix, attributes, half##_f32, lanes##_f64, float, double)   \
+    DEFINE_REAL_SUM(sum_double_##suffix, attributes, lanes##_f64, lanes##_f64, double, double)
+
+/* real: whose sums of reals they are. */
+#define BLOCKS(suffix, real)                                                                       \
     {                                                                                              \
         [REDUCE_SUM_32] = sum_32_##suffix, [REDUCE_SUM_INT32_WIDE] = sum_int32_wide_##suffix,      \
         [REDUCE_SUM_UINT32_WIDE] = sum_uint32_wide_##suffix, [REDUCE_SUM_64] = sum_64_##suffix,    \
-        [REDUCE_SUM_FLOAT] = sum_float_##suffix,                                                   \
-        [REDUCE_SUM_FLOAT_WIDE] = sum_float_wide_##suffix,                                         \
-        [REDUCE_SUM_DOUBLE] = sum_double_##suffix, [REDUCE_BEST_32] = best_32_##suffix,            \
+        [REDUCE_SUM_FLOAT] = sum_float_##real, [REDUCE_SUM_FLOAT_WIDE] = sum_float_wide_##real,    \
+        [REDUCE_SUM_DOUBLE] = sum_double_##real, [REDUCE_BEST_32] = best_32_##suffix,              \
         [REDUCE_BEST_FLOAT] = best_float_##suffix, [REDUCE_BEST_64] = best_64_##suffix,            \
         [REDUCE_BEST_DOUBLE] = best_double_##suffix, [REDUCE_PLACE_32] = best_32_##suffix,         \
         [REDUCE_PLACE_FLOAT] = best_float_##suffix, [REDUCE_PLACE_64] = best_64_##suffix,          \
         [REDUCE_PLACE_DOUBLE] = best_double_##suffix,                                              \
     }
 
-DEFINE_BLOCKS(any, , narrow, half)
+DEFINE_WHOLE_BLOCKS(any, , narrow, half)
+DEFINE_REAL_BLOCKS(any, , narrow, half)
 #ifdef __x86_64__
-DEFINE_BLOCKS(avx2, __attribute__((target("avx2"))), wide, narrow)
+#define AVX2   __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f,avx512dq")))
+DEFINE_WHOLE_BLOCKS(avx2, AVX2, wide, narrow)
+DEFINE_REAL_BLOCKS(avx2, AVX2, wide, narrow)
+DEFINE_WHOLE_BLOCKS(avx512, AVX512, widest, wide)
 #endif
 
-reduce_block *reduce_block_pick(enum reduce_kind kind)
+reduce_block *reduce_block_of(enum reduce_kind kind, enum reduce_set set)
 {
-    static reduce_block *const any[] = BLOCKS(any);
+    static reduce_block *const any[] = BLOCKS(any, any);
 #ifdef __x86_64__
-    static reduce_block *const avx2[] = BLOCKS(avx2);
+    static reduce_block *const avx2[] = BLOCKS(avx2, avx2);
+    static reduce_block *const avx512[] = BLOCKS(avx512, avx2);
 
-    if (__builtin_cpu_supports("avx2"))
+    if (set == REDUCE_AVX512)
+        return avx512[kind];
+    if (set == REDUCE_AVX2)
         return avx2[kind];
 #endif
+    (void)set;
     return any[kind];
+}
+
+enum reduce_set reduce_best_set(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+        return REDUCE_AVX512;
+    if (__builtin_cpu_supports("avx2"))
+        return REDUCE_AVX2;
+#endif
+    return REDUCE_ANY;
 }

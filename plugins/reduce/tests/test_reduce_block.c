@@ -1,5 +1,6 @@
 /*
- * The loops over a piece, in either order that memory is read in: each kind of sum and of extreme, every length near a
+ * The loops over a piece, by each set of instructions that this machine has and in either order that memory is read
+ * in: each kind of sum and of extreme, every length near a
  * step. Elements are small whole numbers of every type, so that sums are exact whatever their order, and are added and
  * compared here as numbers.
  */
@@ -95,12 +96,15 @@ START_TEST(either_order)
     for (int64_t n = 1; n <= ELEMS; n++)
         for (int in_row = 0; in_row < 2; in_row++) {
             char *data = malloc((size_t)n * sizeof(double)); /* to the byte for those of 8 */
-            struct reduce_part part = {0};
+            struct reduce_part part;
 
             for (int64_t i = 0; i < n; i++)
                 put(kind, data, i);
-            reduce_block_pick(kind)(data, n, flips[kind], in_row, &part);
-            expect_part(kind, &part, n, in_row, flips[kind]);
+            for (int set = 0; set <= (int)reduce_best_set(); set++) {
+                part = (struct reduce_part){0};
+                reduce_block_of(kind, (enum reduce_set)set)(data, n, flips[kind], in_row, &part);
+                expect_part(kind, &part, n, in_row, flips[kind]);
+            }
             free(data);
         }
 }
