@@ -1,6 +1,6 @@
 /*
  * The two loops that run_cpu spends its time in. Written with vector extensions, so that they are vector
- * code at any optimisation level, and compiled twice on x86-64: for every such machine, and for AVX2,
+ * code at any optimisation level, and compiled for every machine and, on x86-64, for AVX2 and AVX-512,
  * chosen when it runs.
  */
 #include "gpurun/host_memory.h"
@@ -19,6 +19,10 @@ typedef int32_t wide32 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int64_t wide64 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef float wide_float __attribute__((vector_size(32), aligned(4), may_alias));
 typedef double wide_double __attribute__((vector_size(32), aligned(8), may_alias));
+typedef int32_t widest32 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int64_t widest64 __attribute__((vector_size(64), aligned(8), may_alias));
+typedef float widest_float __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double widest_double __attribute__((vector_size(64), aligned(8), may_alias));
 #endif
 
 /*
@@ -163,16 +167,33 @@ typedef double wide_double __attribute__((vector_size(32), aligned(8), may_alias
 DEFINE_BLOCKS(any, , narrow32, narrow64, narrow_float, narrow_double)
 #ifdef __x86_64__
 DEFINE_BLOCKS(avx2, __attribute__((target("avx2"))), wide32, wide64, wide_float, wide_double)
+DEFINE_BLOCKS(avx512, __attribute__((target("avx512f,avx512dq"))), widest32, widest64, widest_float,
+              widest_double)
 #endif
 
-const struct topk_block *topk_block_pick(size_t elem_bytes, bool is_real)
+const struct topk_block *topk_block_of(size_t elem_bytes, bool is_real, enum topk_set set)
 {
     static const struct topk_block any[2][2] = BLOCKS(any);
 #ifdef __x86_64__
     static const struct topk_block avx2[2][2] = BLOCKS(avx2);
+    static const struct topk_block avx512[2][2] = BLOCKS(avx512);
 
-    if (__builtin_cpu_supports("avx2"))
+    if (set == TOPK_AVX512)
+        return &avx512[elem_bytes == 8][is_real];
+    if (set == TOPK_AVX2)
         return &avx2[elem_bytes == 8][is_real];
 #endif
+    (void)set;
     return &any[elem_bytes == 8][is_real];
+}
+
+enum topk_set topk_best_set(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+        return TOPK_AVX512;
+    if (__builtin_cpu_supports("avx2"))
+        return TOPK_AVX2;
+#endif
+    return TOPK_ANY;
 }

@@ -1,6 +1,7 @@
 /*
  * The baseline's comparison of a block with a limit, held against keys one by one: reals of every kind, limits at and
- * beside each of them, both orders, an element above the limit at any place of the block.
+ * beside each of them, both orders, an element above the limit at any place of the block; whole numbers, and what is the
+ * largest of each column. By each set of instructions that this machine has, in either order that memory is read in.
  */
 #include "gpurun/key.h"
 #include "topk.h"
@@ -46,12 +47,12 @@ static void expect_above(size_t bytes, uint64_t flip, double value, uint64_t lim
 
             memcpy((char *)block + (size_t)i * bytes, &bits, bytes); /* the low bytes come first */
         }
-        for (int in_row = 0; in_row < 2; in_row++)
-            ck_assert_msg(topk_block_pick(bytes, true)->above(block, ELEMS, limit, flip, in_row) ==
-                              right,
-                          "%zu bytes, flip %llx, %g at %lld, limit %llx, in a row %d", bytes,
-                          (unsigned long long)flip, value, (long long)place,
-                          (unsigned long long)limit, in_row);
+        for (int way = 0; way < 2 * ((int)topk_best_set() + 1); way++)
+            ck_assert_msg(topk_block_of(bytes, true, (enum topk_set)(way / 2))
+                                  ->above(block, ELEMS, limit, flip, way % 2) == right,
+                          "%zu bytes, flip %llx, %g at %lld, limit %llx, set %d, in a row %d",
+                          bytes, (unsigned long long)flip, value, (long long)place,
+                          (unsigned long long)limit, way / 2, way % 2);
     }
 }
 
@@ -71,15 +72,67 @@ START_TEST(reals_above_every_limit)
 }
 END_TEST
 
+enum { ROWS = 5, MANY = ROWS * TOPK_COLUMNS + 7 };
+
+/* Element i as a whole number or a real, and its key. */
+static uint64_t put_element(char *block, int64_t i, size_t bytes, bool is_real, uint64_t flip)
+{
+    const int64_t value = i * 7919 % 2003 - 1001;
+    const uint64_t bits = is_real ? bits_of((double)value, bytes) : (uint64_t)value;
+
+    memcpy(block + (size_t)i * bytes, &bits, bytes);
+    return bytes == 4 ? gpurun_key32((uint32_t)bits, is_real, (uint32_t)flip)
+                      : gpurun_key64(bits, is_real, flip);
+}
+
+static void expect_block(const struct topk_block *block, size_t bytes, bool is_real, uint64_t flip)
+{
+    uint64_t data[MANY], keys[MANY], columns[TOPK_COLUMNS] = {0}, maxima[TOPK_COLUMNS], best = 0;
+
+    for (int64_t i = 0; i < MANY; i++) {
+        keys[i] = put_element((char *)data, i, bytes, is_real, flip);
+        if (i < ROWS * TOPK_COLUMNS && keys[i] > columns[i % TOPK_COLUMNS])
+            columns[i % TOPK_COLUMNS] = keys[i];
+    }
+    block->maxima(data, MANY, flip, maxima);
+    ck_assert_mem_eq(maxima, columns, sizeof columns);
+    for (int64_t n = 1; n <= MANY; n++) {
+        best = keys[n - 1] > best ? keys[n - 1] : best;
+        for (int in_row = 0; in_row < 2; in_row++) {
+            ck_assert(!block->above(data, n, best, flip, in_row));
+            ck_assert(block->above(data, n, best - 1, flip, in_row));
+        }
+    }
+}
+
+START_TEST(whole_blocks)
+{
+    const size_t bytes = _i % 2 == 0 ? 4 : 8;
+    const bool is_real = _i / 2 % 2 == 1;
+    const uint64_t all = bytes == 4 ? UINT32_MAX : UINT64_MAX, top = all ^ all >> 1;
+
+    for (int set = 0; set <= (int)topk_best_set(); set++) {
+        const struct topk_block *block = topk_block_of(bytes, is_real, (enum topk_set)set);
+
+        expect_block(block, bytes, is_real, is_real ? 0 : top);         /* the largest */
+        expect_block(block, bytes, is_real, is_real ? all : all ^ top); /* the least */
+        if (!is_real)
+            expect_block(block, bytes, is_real, 0); /* without a sign */
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("topk_block");
-    TCase *reals = tcase_create("reals");
+    TCase *reals = tcase_create("reals"), *wholes = tcase_create("whole blocks");
     SRunner *runner = srunner_create(suite);
     int failed;
 
     tcase_add_loop_test(reals, reals_above_every_limit, 0, 4);
     suite_add_tcase(suite, reals);
+    tcase_add_loop_test(wholes, whole_blocks, 0, 4);
+    suite_add_tcase(suite, wholes);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
