@@ -7,6 +7,7 @@
  */
 #include "conv_cpu.h"
 #include "conv.h"
+#include "gpurun/host_memory.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,7 +349,7 @@ enum gpurun_status conv_run_cpu_at(struct gpurun_ctx *ctx, enum conv_cpu_level l
         for (int k = 0; k < w.strips; k++)
             memset(w.rooms + (size_t)k * w.room_bytes, 0, w.ring_bytes);
         run_bands(&w, &next);
-        conv_cpu_stream_end();
+        gpurun_end_past_caches();
     }
     free(memory);
     return GPURUN_OK;

@@ -59,14 +59,6 @@ struct conv_cpu {
     void (*down)(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip, char *out);
 };
 
-/* Before another thread reads what was streamed. */
-static inline void conv_cpu_stream_end(void)
-{
-#ifdef __x86_64__
-    _mm_sfence();
-#endif
-}
-
 /* Has `bytes` of the next row, from byte `at` on, brought to the cache: rows of a strip lie too far apart for the
  * processor to foresee. */
 static inline void conv_cpu_fetch(const struct conv_cpu *cpu, const struct conv_cpu_strip *strip,

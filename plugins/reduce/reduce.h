@@ -101,14 +101,10 @@ static inline void reduce_part_add(struct reduce_part *part, double x)
 }
 
 /* Loops over a piece of the input at the speed of memory; leaves its sum or its best key. in_row: how it is read, as
- * gpurun/host_memory.h has it. */
+ * gpurun/host_memory.h has it; vectors: one of its sets of instructions that this machine has. */
 typedef void reduce_block(const void *data, int64_t elems, uint64_t flip, bool in_row,
                           struct reduce_part *part);
-
-/* Instructions, each with those before it, and the last that this machine has. */
-enum reduce_set { REDUCE_ANY, REDUCE_AVX2, REDUCE_AVX512 };
-enum reduce_set reduce_best_set(void);
-reduce_block *reduce_block_of(enum reduce_kind kind, enum reduce_set set);
+reduce_block *reduce_block_of(enum reduce_kind kind, int vectors);
 
 /* CUDA only. The sum of nothing. */
 enum gpurun_status reduce_launch_nothing(struct gpurun_ctx *ctx);

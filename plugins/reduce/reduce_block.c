@@ -200,29 +200,18 @@ DEFINE_REAL_BLOCKS(avx2, AVX2, wide, narrow)
 DEFINE_WHOLE_BLOCKS(avx512, AVX512, widest, wide)
 #endif
 
-reduce_block *reduce_block_of(enum reduce_kind kind, enum reduce_set set)
+reduce_block *reduce_block_of(enum reduce_kind kind, int vectors)
 {
     static reduce_block *const any[] = BLOCKS(any, any);
 #ifdef __x86_64__
     static reduce_block *const avx2[] = BLOCKS(avx2, avx2);
     static reduce_block *const avx512[] = BLOCKS(avx512, avx2);
 
-    if (set == REDUCE_AVX512)
+    if (vectors == GPURUN_VECTORS_AVX512)
         return avx512[kind];
-    if (set == REDUCE_AVX2)
+    if (vectors == GPURUN_VECTORS_AVX2)
         return avx2[kind];
 #endif
-    (void)set;
+    (void)vectors;
     return any[kind];
-}
-
-enum reduce_set reduce_best_set(void)
-{
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
-        return REDUCE_AVX512;
-    if (__builtin_cpu_supports("avx2"))
-        return REDUCE_AVX2;
-#endif
-    return REDUCE_ANY;
 }

@@ -31,7 +31,7 @@ static void run_pieces(const struct gpurun_ctx *ctx, struct reduce_part *parts, 
 {
     const struct reduce_state *s = reduce_state_of(ctx);
     const int64_t n = reduce_options_of(ctx)->n, step = piece_elems(ctx);
-    reduce_block *const block = reduce_block_of(s->kind, reduce_best_set());
+    reduce_block *const block = reduce_block_of(s->kind, gpurun_best_vectors());
     const bool in_row = gpurun_reads_in_row();
 
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, RUN) if (count > 1)

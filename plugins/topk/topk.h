@@ -61,11 +61,8 @@ struct topk_block {
      * over at its end is ignored. At least one row. */
     void (*maxima)(const void *data, int64_t elems, uint64_t flip, uint64_t *maxima);
 };
-
-/* Instructions, each with those before it, and the last that this machine has. */
-enum topk_set { TOPK_ANY, TOPK_AVX2, TOPK_AVX512 };
-enum topk_set topk_best_set(void);
-const struct topk_block *topk_block_of(size_t elem_bytes, bool is_real, enum topk_set set);
+/* vectors: one of gpurun/host_memory.h's sets of instructions that this machine has. */
+const struct topk_block *topk_block_of(size_t elem_bytes, bool is_real, int vectors);
 
 /* CUDA only. A run that selects nothing: all counts are 0. */
 enum gpurun_status topk_launch_nothing(struct gpurun_ctx *ctx);

@@ -171,29 +171,18 @@ DEFINE_BLOCKS(avx512, __attribute__((target("avx512f,avx512dq"))), widest32, wid
               widest_double)
 #endif
 
-const struct topk_block *topk_block_of(size_t elem_bytes, bool is_real, enum topk_set set)
+const struct topk_block *topk_block_of(size_t elem_bytes, bool is_real, int vectors)
 {
     static const struct topk_block any[2][2] = BLOCKS(any);
 #ifdef __x86_64__
     static const struct topk_block avx2[2][2] = BLOCKS(avx2);
     static const struct topk_block avx512[2][2] = BLOCKS(avx512);
 
-    if (set == TOPK_AVX512)
+    if (vectors == GPURUN_VECTORS_AVX512)
         return &avx512[elem_bytes == 8][is_real];
-    if (set == TOPK_AVX2)
+    if (vectors == GPURUN_VECTORS_AVX2)
         return &avx2[elem_bytes == 8][is_real];
 #endif
-    (void)set;
+    (void)vectors;
     return &any[elem_bytes == 8][is_real];
-}
-
-enum topk_set topk_best_set(void)
-{
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
-        return TOPK_AVX512;
-    if (__builtin_cpu_supports("avx2"))
-        return TOPK_AVX2;
-#endif
-    return TOPK_ANY;
 }

@@ -215,7 +215,7 @@ static void raise_limit(struct picks *p, const struct gpurun_ctx *ctx, const voi
     uint64_t maxima[TOPK_COLUMNS], best[TOPK_COLUMNS];
     int64_t count = 0;
 
-    topk_block_of(s->elem_bytes, s->is_real, topk_best_set())
+    topk_block_of(s->elem_bytes, s->is_real, gpurun_best_vectors())
         ->maxima(block, elems, s->flip, maxima);
     for (int i = 0; i < TOPK_COLUMNS; i++) {
         int64_t at = count;
@@ -239,7 +239,8 @@ static void offer_block(struct picks *p, const struct gpurun_ctx *ctx, const voi
 {
     const struct topk_options *o = topk_options_of(ctx);
     const struct topk_state *s = topk_state_of(ctx);
-    const struct topk_block *block = topk_block_of(s->elem_bytes, s->is_real, topk_best_set());
+    const struct topk_block *block =
+        topk_block_of(s->elem_bytes, s->is_real, gpurun_best_vectors());
 
     if (o->k <= TOPK_COLUMNS && end - begin >= TOPK_COLUMNS)
         raise_limit(p, ctx, element_at(row, begin, s->elem_bytes), end - begin);
@@ -268,7 +269,8 @@ static void picks_scan(struct picks *p, const struct gpurun_ctx *ctx, const void
 {
     const struct topk_options *o = topk_options_of(ctx);
     const struct topk_state *s = topk_state_of(ctx);
-    const struct topk_block *block = topk_block_of(s->elem_bytes, s->is_real, topk_best_set());
+    const struct topk_block *block =
+        topk_block_of(s->elem_bytes, s->is_real, gpurun_best_vectors());
     const int64_t step = BLOCK_BYTES / (int64_t)s->elem_bytes;
 
     picks_begin(p);

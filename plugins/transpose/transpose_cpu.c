@@ -5,6 +5,7 @@
  * memory likes to be read, and then turned and written past the cache, while the next panel is gathered.
  */
 #include "transpose_cpu.h"
+#include "gpurun/host_memory.h"
 #include <stdlib.h>
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -288,19 +289,9 @@ AVX2 static inline void store_line_avx2(char *to, const char *from)
 
 DEFINE_STREAM_ROWS(stream_rows_any, , store_line)
 DEFINE_STREAM_ROWS(stream_rows_avx2, AVX2, store_line_avx2)
-
-/* Before another thread reads what stream_rows has written. */
-static inline void stream_end(void)
-{
-    _mm_sfence();
-}
 #else
 #define STORE_LINE(to, from) memcpy(to, from, LINE)
 DEFINE_STREAM_ROWS(stream_rows_any, , STORE_LINE)
-
-static inline void stream_end(void)
-{
-}
 #endif
 
 static size_t rounded_up(size_t bytes)
@@ -504,7 +495,7 @@ static void move_panels(const struct gpurun_ctx *ctx, const struct mover *m, con
         gather = gather_of(m, &next.block, to, cut->rows_ahead);
         m->put(&p, m->size, m->turn, &gather);
     }
-    stream_end();
+    gpurun_end_past_caches();
 }
 
 static enum gpurun_status move_all(struct gpurun_ctx *ctx, const struct mover *m)
@@ -616,7 +607,7 @@ static void swap_blocks(const struct mover *m, const struct transpose_block *mat
         spare = written;
         pair = next;
     }
-    stream_end();
+    gpurun_end_past_caches();
 }
 
 /* The same for tiles, in the cache. */

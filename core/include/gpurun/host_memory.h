@@ -15,6 +15,21 @@
 
 /* --- reading ------------------------------------------------------------------------------------------ */
 
+/* Sets of vector instructions, each with those before it. */
+enum gpurun_vectors { GPURUN_VECTORS_ANY, GPURUN_VECTORS_AVX2, GPURUN_VECTORS_AVX512 };
+
+/* The last that this processor has: of AVX-512 its F and DQ. */
+static inline enum gpurun_vectors gpurun_best_vectors(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+        return GPURUN_VECTORS_AVX512;
+    if (__builtin_cpu_supports("avx2"))
+        return GPURUN_VECTORS_AVX2;
+#endif
+    return GPURUN_VECTORS_ANY;
+}
+
 enum {
     GPURUN_READ_MANY = 4,        /* registers that are read at a time */
     GPURUN_READ_PIECE = 1 << 16, /* bytes that are read in one order */

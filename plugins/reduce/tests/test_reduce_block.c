@@ -4,6 +4,7 @@
  * step. Elements are small whole numbers of every type, so that sums are exact whatever their order, and are added and
  * compared here as numbers.
  */
+#include "gpurun/host_memory.h"
 #include "reduce.h"
 #include "reduce_key.h"
 #include <check.h>
@@ -100,9 +101,9 @@ START_TEST(either_order)
 
             for (int64_t i = 0; i < n; i++)
                 put(kind, data, i);
-            for (int set = 0; set <= (int)reduce_best_set(); set++) {
+            for (int set = 0; set <= (int)gpurun_best_vectors(); set++) {
                 part = (struct reduce_part){0};
-                reduce_block_of(kind, (enum reduce_set)set)(data, n, flips[kind], in_row, &part);
+                reduce_block_of(kind, set)(data, n, flips[kind], in_row, &part);
                 expect_part(kind, &part, n, in_row, flips[kind]);
             }
             free(data);

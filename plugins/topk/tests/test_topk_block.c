@@ -3,6 +3,7 @@
  * beside each of them, both orders, an element above the limit at any place of the block; whole numbers, and what is the
  * largest of each column. By each set of instructions that this machine has, in either order that memory is read in.
  */
+#include "gpurun/host_memory.h"
 #include "gpurun/key.h"
 #include "topk.h"
 #include <check.h>
@@ -47,12 +48,13 @@ static void expect_above(size_t bytes, uint64_t flip, double value, uint64_t lim
 
             memcpy((char *)block + (size_t)i * bytes, &bits, bytes); /* the low bytes come first */
         }
-        for (int way = 0; way < 2 * ((int)topk_best_set() + 1); way++)
-            ck_assert_msg(topk_block_of(bytes, true, (enum topk_set)(way / 2))
-                                  ->above(block, ELEMS, limit, flip, way % 2) == right,
-                          "%zu bytes, flip %llx, %g at %lld, limit %llx, set %d, in a row %d",
-                          bytes, (unsigned long long)flip, value, (long long)place,
-                          (unsigned long long)limit, way / 2, way % 2);
+        for (int way = 0; way < 2 * ((int)gpurun_best_vectors() + 1); way++)
+            ck_assert_msg(
+                topk_block_of(bytes, true, way / 2)->above(block, ELEMS, limit, flip, way % 2) ==
+                    right,
+                "%zu bytes, flip %llx, %g at %lld, limit %llx, set %d, in a row %d", bytes,
+                (unsigned long long)flip, value, (long long)place, (unsigned long long)limit,
+                way / 2, way % 2);
     }
 }
 
@@ -111,8 +113,8 @@ START_TEST(whole_blocks)
     const bool is_real = _i / 2 % 2 == 1;
     const uint64_t all = bytes == 4 ? UINT32_MAX : UINT64_MAX, top = all ^ all >> 1;
 
-    for (int set = 0; set <= (int)topk_best_set(); set++) {
-        const struct topk_block *block = topk_block_of(bytes, is_real, (enum topk_set)set);
+    for (int set = 0; set <= (int)gpurun_best_vectors(); set++) {
+        const struct topk_block *block = topk_block_of(bytes, is_real, set);
 
         expect_block(block, bytes, is_real, is_real ? 0 : top);         /* the largest */
         expect_block(block, bytes, is_real, is_real ? all : all ^ top); /* the least */
